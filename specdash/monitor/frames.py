@@ -1,0 +1,262 @@
+"""Frames: what the agent says, one JSON object a line. The same lines are a recording.
+
+Every frame carries ``at``: seconds since the epoch **on the host's clock** (a simulated host has its own).
+Two kinds are born on this side of the link, because the host cannot say them: ``link`` and ``tick``.
+The agent cannot import this file (it runs on the host with the standard library alone), so a test
+decodes what a real agent sends. Unknown fields are ignored and new fields have defaults: an old
+recording stays readable.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+PROTOCOL = 1
+
+
+class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=str.lower):
+    """Base of all frames."""
+
+    at: float
+
+
+class Hello(Frame, frozen=True, kw_only=True):
+    """The agent has started: who and where it is, and whether it may act."""
+
+    proto: int
+    specdash: str
+    host: str
+    boot: str
+    """The kernel's boot id: a process is (boot, pid, start), never a pid."""
+    pid: int
+    uid: int
+    user: str
+    python: str
+    kernel: str = ""
+    verbs: tuple[str, ...] = ()
+    """Groups of requests it obeys: ``look`` always, ``act`` not under ``--watch``."""
+    container: str | None = None
+    """Why we think we are inside a container (``docker``, ``lxc``, ``pid namespace``), or None."""
+    simulated: bool = False
+    """A made-up host; the screen says so."""
+    cpus: int = 1
+
+
+class Beat(Frame, frozen=True, kw_only=True):
+    """Once a second of real time, whatever else happens: the link and the agent live."""
+
+    n: int
+
+
+class Pong(Frame, frozen=True, kw_only=True):
+    """The answer to a ping; carries its number back."""
+
+    n: int
+
+
+class CardProcess(msgspec.Struct, frozen=True):
+    """A compute process as NVML names it; inside a container the pid may be the host's."""
+
+    pid: int
+    mib: int | None = None
+
+
+class Card(msgspec.Struct, frozen=True, kw_only=True):
+    """One GPU, one sample. None means: could not be read. An error is never a 0."""
+
+    index: int
+    uuid: str | None = None
+    name: str | None = None
+    bus: str | None = None
+    total_mib: int | None = None
+    used_mib: int | None = None
+    """total - free - reserved (NVML v2); v1's used, driver reserve included, where there is no v2."""
+    memory_call: Literal["v2", "v1"] | None = None
+    util: int | None = None
+    power_w: float | None = None
+    power_limit_w: float | None = None
+    temp_c: int | None = None
+    sm_mhz: int | None = None
+    sm_max_mhz: int | None = None
+    throttle: tuple[str, ...] = ()
+    processes: tuple[CardProcess, ...] | None = None
+    mig: bool = False
+    error: str | None = None
+    """Why this card (or part of it) could not be read: ``GPU is lost``, ``no answer for 5 s``."""
+    missing: tuple[str, ...] = ()
+    """Names of fields this card or driver does not support."""
+
+
+class Gpus(Frame, frozen=True, kw_only=True):
+    """All cards, once a second."""
+
+    driver: str | None = None
+    cards: tuple[Card, ...] = ()
+    error: str | None = None
+    """Why there is no card list: no driver library, no permission, NVML does not answer."""
+
+
+class Process(msgspec.Struct, frozen=True, kw_only=True):
+    """A process of a server, or an owner of GPU memory."""
+
+    pid: int
+    ppid: int
+    start: int
+    """Clock ticks after boot (field 22 of /proc/PID/stat): with boot id and pid the identity."""
+    started: float
+    """The same as seconds since the epoch."""
+    pgid: int = 0
+    sid: int = 0
+    uid: int = 0
+    user: str = ""
+    state: str = "?"
+    """R S D T Z as the kernel has it."""
+    comm: str = ""
+    argv: tuple[str, ...] = ()
+    """The command line; a process title where the process has set one."""
+    cpu_s: float | None = None
+    rss_mib: int | None = None
+    read_bytes: int | None = None
+    threads: int = 1
+    cwd: str | None = None
+    out: str | None = None
+    """Where fd 1 goes: a path, ``pipe:[1]``, ``/dev/pts/3``, ``(deleted)`` kept."""
+    err: str | None = None
+    ports: tuple[int, ...] = ()
+    """TCP ports it listens on."""
+    bind: str | None = None
+    """The address of the first of them, as the kernel has it (``0.0.0.0``, ``127.0.0.1``, ``::``)."""
+    uvm: bool | None = None
+    """/dev/nvidia-uvm is mapped: the mark of a CUDA context. None: could not be read."""
+    env: dict[str, str] | None = None
+    """Chosen variables as first seen. None: not readable."""
+    env_blanked: bool = False
+    """The environment was overwritten by a process title: a missing name means unknown."""
+    nspid: int | None = None
+    cgroup: str | None = None
+    wchan: str | None = None
+
+
+class Processes(Frame, frozen=True, kw_only=True):
+    """Every process that matches the watch, with its descendants, and every owner of GPU memory."""
+
+    list: tuple[Process, ...] = ()
+    denied: int = 0
+    """Processes of other users whose details could not be read."""
+
+
+class Disk(msgspec.Struct, frozen=True):
+    """One file system."""
+
+    path: str
+    free_mib: int
+    total_mib: int
+
+
+class Machine(Frame, frozen=True, kw_only=True):
+    """RAM, shared memory, disks: every ten seconds."""
+
+    ram_used_mib: int | None = None
+    ram_total_mib: int | None = None
+    shm_used_mib: int | None = None
+    shm_total_mib: int | None = None
+    load_1m: float | None = None
+    disks: tuple[Disk, ...] = ()
+
+
+class Log(Frame, frozen=True, kw_only=True):
+    """Bytes of a log, in order, at most 48 KiB raw each."""
+
+    path: str
+    file: str
+    """Identity of the file: ``device:inode``."""
+    offset: int
+    """Where ``data`` begins in the file."""
+    size: int
+    """The file's size when read: what is still behind is ``size - offset - len``."""
+    text: str | None = None
+    """The bytes, where they are whole UTF-8: a person can read a recording."""
+    data: bytes | None = None
+    """The bytes in base64, where they are not."""
+    mtime: float = 0.0
+    """The file's modification time on the host's clock."""
+    break_: Literal["start", "rotated", "truncated", "replaced", "gap"] | None = msgspec.field(
+        default=None, name="break"
+    )
+    """Why these bytes do not join the ones before. ``start``: first bytes after ``tail``."""
+
+    @property
+    def raw(self) -> bytes:
+        """The very bytes of the file."""
+        return self.data if self.data is not None else (self.text or "").encode()
+
+
+class LogState(Frame, frozen=True, kw_only=True, tag="logstate"):
+    """A log could not be read, can be read again, or is silent: its size and mtime without new bytes."""
+
+    path: str
+    error: str | None = None
+    size: int | None = None
+    mtime: float | None = None
+
+
+class Http(Frame, frozen=True, kw_only=True):
+    """The answer of one poll of a server, or why there is none."""
+
+    server: str
+    path: str
+    """The request's path; ``connect`` for a bare TCP connect."""
+    status: int | None = None
+    error: str | None = None
+    """``refused``, ``timeout``, ``reset``, or the text of the failure."""
+    ms: float | None = None
+    body: str = ""
+    local_port: int | None = None
+    """Our end of the connection: the server's access line shows it, so our own lines can be told apart."""
+
+
+class Note(Frame, frozen=True, kw_only=True):
+    """Something about the agent itself that a person should know."""
+
+    level: Literal["info", "warning", "error"]
+    text: str
+
+
+class Reply(Frame, frozen=True, kw_only=True):
+    """The answer to a request that has an id."""
+
+    id: str
+    ok: bool
+    error: str | None = None
+    value: Any = None
+
+
+class Link(Frame, frozen=True, kw_only=True):
+    """Born on this side: the state of the connection. ``at`` carries the host's clock on."""
+
+    state: Literal["connecting", "live", "stale", "lost", "refused"]
+    reason: str | None = None
+    retry_in_s: float | None = None
+    attempt: int = 0
+    rtt_ms: float | None = None
+
+
+class Tick(Frame, frozen=True, kw_only=True):
+    """Born on this side once a second, so that ages grow although nothing arrives."""
+
+
+AnyFrame: TypeAlias = (
+    Hello | Beat | Pong | Gpus | Processes | Machine | Log | LogState | Http | Note | Reply | Link | Tick
+)
+
+_decoder: msgspec.json.Decoder[AnyFrame] = msgspec.json.Decoder(AnyFrame)
+
+
+def decode(line: bytes) -> AnyFrame:
+    """Turn one line into a frame.
+
+    Raises ``msgspec.ValidationError`` (a ``ValueError``) for a line that is no frame.
+    """
+    return _decoder.decode(line)

@@ -1,0 +1,233 @@
+"""The picture of one host: immutable, whole, and the only thing that screens and commands look at.
+
+A value that was not seen is None, and where it matters the reason stands beside it.
+All times (``…_at``) are seconds since the epoch on the host's clock; an age is ``state.now - x_at``.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from specdash.monitor.documents import Diagnosis, Milestone, Progress, Verdict
+from specdash.monitor.frames import Card, Disk
+from specdash.monitor.words import Phase, Role, Severity, State
+
+Mark = Literal["pending", "active", "done", "failed", "skipped"]
+LampSays = Literal["yes", "no", "waiting", "unknown"]
+
+
+class Value(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the immutable parts of the picture."""
+
+
+class Link(Value, frozen=True, kw_only=True):
+    """The connection, as a person would say it."""
+
+    state: Literal["connecting", "live", "stale", "lost", "refused"] = "connecting"
+    since: float | None = None
+    rtt_ms: float | None = None
+    reason: str | None = None
+    retry_at: float | None = None
+    attempt: int = 0
+
+
+class HostFacts(Value, frozen=True, kw_only=True):
+    """What does not change while the host is up."""
+
+    name: str
+    boot: str
+    user: str
+    uid: int
+    python: str
+    agent_pid: int
+    watch_only: bool
+    container: str | None = None
+    simulated: bool = False
+    cpus: int = 1
+
+
+class MachineFacts(Value, frozen=True, kw_only=True):
+    """RAM, shared memory and disks, with the time they were read."""
+
+    at: float
+    ram_used_mib: int | None = None
+    ram_total_mib: int | None = None
+    shm_used_mib: int | None = None
+    shm_total_mib: int | None = None
+    load_1m: float | None = None
+    disks: tuple[Disk, ...] = ()
+
+
+class Owner(Value, frozen=True, kw_only=True):
+    """A process that owns memory of a card, and what we know of it."""
+
+    pid: int
+    mib: int | None
+    label: str
+    """``TP0`` for a rank, else the process's short name, else ``pid 4242``."""
+    server: str | None = None
+    """Key of the server it belongs to."""
+    known: bool = True
+    """False: NVML names a pid that is not in this host's process table (container, or already gone)."""
+
+
+class Gpu(Value, frozen=True, kw_only=True):
+    """One card with its recent past."""
+
+    card: Card
+    at: float
+    """When this card last answered."""
+    used_history: tuple[float, ...] = ()
+    """Memory in use, as a fraction of the total, newest last, one value a sample."""
+    owners: tuple[Owner, ...] = ()
+    orphan_mib: int | None = None
+    """Memory that no living, listed process explains; None where that cannot be said."""
+
+
+class LogSource(Value, frozen=True, kw_only=True):
+    """Where the server's log goes, or why it cannot be followed."""
+
+    path: str | None
+    kind: Literal["file", "given", "terminal", "tmux", "pipe", "socket", "null", "deleted", "unknown"]
+    says: str
+    """One sentence for the person: ``/var/log/sglang.log (fd 2)`` or ``goes to a terminal (pts/3): …``."""
+    error: str | None = None
+    size: int | None = None
+    mtime: float | None = None
+
+
+class Rank(Value, frozen=True, kw_only=True):
+    """One worker of a server."""
+
+    name: str
+    """``TP3``, ``DP0 TP1``, or ``-`` where the engine names none."""
+    pid: int
+    start: int
+    state: str
+    gpus: tuple[int, ...] = ()
+    cpu_pct: float | None = None
+    rss_mib: int | None = None
+
+
+class RailItem(Value, frozen=True, kw_only=True):
+    """One phase of the start, for the rail: done, at work, still to come."""
+
+    phase: Phase
+    mark: Mark
+    title: str
+    took_s: float | None = None
+    progress: Progress | None = None
+    note: str | None = None
+
+
+class Step(Value, frozen=True, kw_only=True):
+    """One line of the step tracker: what, how far, what was seen."""
+
+    title: str
+    mark: Mark
+    took_s: float | None = None
+    detail: str | None = None
+    children: tuple[Step, ...] = ()
+
+
+class Lamp(Value, frozen=True, kw_only=True):
+    """One of the five readiness signals: log line, port, health code, model list, one generated token."""
+
+    name: Literal["log", "port", "health", "models", "token"]
+    says: LampSays
+    value: str
+    at: float | None = None
+
+
+class Figures(Value, frozen=True, kw_only=True):
+    """What the server does right now. None: this server does not tell, or not yet."""
+
+    at: float | None = None
+    source: str | None = None
+    """Where they come from: ``/metrics``, ``/v1/loads``, ``log``."""
+    tok_s: float | None = None
+    running: int | None = None
+    waiting: int | None = None
+    kv_pct: float | None = None
+    accept_len: float | None = None
+    ttft_ms: float | None = None
+    requests: int | None = None
+
+
+class Server(Value, frozen=True, kw_only=True):
+    """One inference server on the host."""
+
+    key: str
+    """``pid:start``, unique within one boot."""
+    engine: str
+    name: str
+    """``sglang:30000``"""
+    pid: int
+    start: int
+    started_at: float
+    gone_at: float | None = None
+    version: str | None = None
+    port: int | None = None
+    bind: str | None = None
+    model: str | None = None
+    speculation: str | None = None
+    """``EAGLE3 3 steps``"""
+    parallel: str | None = None
+    """``TP8``"""
+    user: str | None = None
+    log: LogSource | None = None
+    ranks: tuple[Rank, ...] = ()
+    ranks_expected: int | None = None
+    processes: int = 0
+    state: State = "unknown"
+    phase: Phase | None = None
+    role: Role | None = None
+    progress: Progress | None = None
+    lagging: tuple[str, ...] = ()
+    verdict: Verdict
+    truth: str = ""
+    """The sentence of truth under the rail: what was last seen and how old it is."""
+    last_line_at: float | None = None
+    last_progress_at: float | None = None
+    rail: tuple[RailItem, ...] = ()
+    steps: tuple[Step, ...] = ()
+    lamps: tuple[Lamp, ...] = ()
+    figures: Figures = Figures()
+    tok_history: tuple[float, ...] = ()
+    milestones: tuple[Milestone, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()
+    log_lines: int = 0
+    polls_hidden: int = 0
+
+
+class Alert(Value, frozen=True, kw_only=True):
+    """One change that a person must see; kept until acknowledged."""
+
+    key: str
+    """What it is about, for not saying it twice: ``server:4242:17/stalled``."""
+    at: float
+    severity: Severity
+    text: str
+    next_key: str | None = None
+    """The action id that helps: ``server.kill``."""
+
+
+class HostState(Value, frozen=True, kw_only=True):
+    """Everything the screens and the commands know of one host."""
+
+    target: str
+    now: float = 0.0
+    link: Link = Link()
+    host: HostFacts | None = None
+    machine: MachineFacts | None = None
+    driver: str | None = None
+    gpus: tuple[Gpu, ...] = ()
+    gpus_at: float | None = None
+    gpu_error: str | None = None
+    servers: tuple[Server, ...] = ()
+    """Living servers first, then those that ended while we looked."""
+    alerts: tuple[Alert, ...] = ()
+    notes: tuple[str, ...] = ()
+    processes_denied: int = 0

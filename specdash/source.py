@@ -1,0 +1,43 @@
+"""What a screen or a command may ask of one host, be it live, replayed or simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from specdash.logbuffer import LogBuffer
+from specdash.monitor.state import HostState
+
+
+class Source(Protocol):
+    """One host as the screens see it: a picture, its logs, and a few harmless wishes."""
+
+    @property
+    def target(self) -> str:
+        """The host as the operator named it."""
+
+    @property
+    def watch_only(self) -> bool:
+        """No acting verb exists on this connection."""
+
+    @property
+    def state(self) -> HostState:
+        """The newest picture; immutable."""
+
+    def log(self, server_key: str) -> LogBuffer | None:
+        """The received bytes of that server's log."""
+
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call ``changed`` after each change (many changes may share one call); returns the undo."""
+
+    async def run(self) -> None:
+        """Connect, follow, reconnect, until stopped. Never raises for what a network can do."""
+
+    async def stop(self) -> None:
+        """Let go of the host. The server is not touched."""
+
+    def refresh(self) -> None:
+        """Sample now; reconnect now when the link is lost."""
+
+    def acknowledge(self, alert_key: str) -> None:
+        """The operator has seen this alert."""

@@ -1,0 +1,146 @@
+"""Prometheus text of an inference server, reduced to the numbers an operator asks for.
+
+Sources of the names: the engines' own ``/metrics`` pages (vLLM 0.8 to 0.32, SGLang 0.4 to 0.5.23).
+Counters are summed over labels (data-parallel engines, ranks); a fill level is the fullest engine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+TOKENS = ("vllm:generation_tokens_total", "sglang:generation_tokens_total")
+PROMPT_TOKENS = ("vllm:prompt_tokens_total", "sglang:prompt_tokens_total")
+RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
+WAITING = ("vllm:num_requests_waiting", "sglang:num_queue_reqs")
+KV_FILL = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage")
+DRAFTS = ("vllm:spec_decode_num_drafts_total",)
+ACCEPTED = ("vllm:spec_decode_num_accepted_tokens_total",)
+ACCEPT_LENGTH = ("sglang:spec_accept_length",)
+TTFT_SUM = ("vllm:time_to_first_token_seconds_sum", "sglang:time_to_first_token_seconds_sum")
+TTFT_COUNT = ("vllm:time_to_first_token_seconds_count", "sglang:time_to_first_token_seconds_count")
+FINISHED = ("vllm:request_success_total", "sglang:num_requests_total")
+
+KEEP = tuple(
+    sorted(
+        {
+            name
+            for group in (
+                TOKENS,
+                PROMPT_TOKENS,
+                RUNNING,
+                WAITING,
+                KV_FILL,
+                DRAFTS,
+                ACCEPTED,
+                ACCEPT_LENGTH,
+                TTFT_SUM,
+                TTFT_COUNT,
+                FINISHED,
+            )
+            for name in group
+        }
+    )
+)
+"""Prefixes of the lines that the agent need send: a page of 50 kB becomes about 1 kB."""
+
+
+class Counters(msgspec.Struct, frozen=True, kw_only=True):
+    """One reading of a server's metrics page."""
+
+    at: float
+    tokens: float | None = None
+    prompt_tokens: float | None = None
+    running: int | None = None
+    waiting: int | None = None
+    kv_pct: float | None = None
+    drafts: float | None = None
+    accepted: float | None = None
+    accept_length: float | None = None
+    ttft_sum: float | None = None
+    ttft_count: float | None = None
+    finished: int | None = None
+
+
+def parse(text: str, at: float) -> Counters:
+    """Read a Prometheus text; lines that are no samples are passed over."""
+    samples: dict[str, list[float]] = {}
+    for name, value in _samples(text):
+        samples.setdefault(name, []).append(value)
+
+    def total(names: tuple[str, ...]) -> float | None:
+        found = [value for name in names for value in samples.get(name, ())]
+        return sum(found) if found else None
+
+    def whole(names: tuple[str, ...]) -> int | None:
+        value = total(names)
+        return None if value is None else round(value)
+
+    def highest(names: tuple[str, ...]) -> float | None:
+        return max((value for name in names for value in samples.get(name, ())), default=None)
+
+    fill = highest(KV_FILL)
+    return Counters(
+        at=at,
+        tokens=total(TOKENS),
+        prompt_tokens=total(PROMPT_TOKENS),
+        running=whole(RUNNING),
+        waiting=whole(WAITING),
+        kv_pct=None if fill is None else fill * 100,
+        drafts=total(DRAFTS),
+        accepted=total(ACCEPTED),
+        accept_length=highest(ACCEPT_LENGTH),
+        ttft_sum=total(TTFT_SUM),
+        ttft_count=total(TTFT_COUNT),
+        finished=whole(FINISHED),
+    )
+
+
+def _samples(text: str) -> Iterator[tuple[str, float]]:
+    # Imported here: the package brings an HTTP server along, which a look at a log does not need.
+    from prometheus_client.parser import text_string_to_metric_families
+
+    for line in text.splitlines():
+        if not line or line.startswith("#"):
+            continue
+        try:
+            for family in text_string_to_metric_families(line):
+                for sample in family.samples:
+                    if sample.value == sample.value:  # not a NaN
+                        yield sample.name, sample.value
+        except ValueError:
+            continue
+
+
+def rate(before: Counters | None, now: Counters) -> float | None:
+    """Generated tokens per second between two readings; None after a restart or without both."""
+    if before is None or before.tokens is None or now.tokens is None:
+        return None
+    span = now.at - before.at
+    if span <= 0 or now.tokens < before.tokens:
+        return None
+    return (now.tokens - before.tokens) / span
+
+
+def accept_length(before: Counters | None, now: Counters) -> float | None:
+    """Tokens per verify step, the bonus token included: 1 + accepted / drafts, since the reading before.
+
+    Falls back to the whole life of the server while nothing was drafted in between.
+    """
+    if now.drafts is None or now.accepted is None:
+        return now.accept_length
+    drafts, accepted = now.drafts, now.accepted
+    if before and before.drafts is not None and before.accepted is not None and drafts > before.drafts:
+        drafts, accepted = drafts - before.drafts, accepted - before.accepted
+    return 1 + accepted / drafts if drafts > 0 else None
+
+
+def ttft_ms(before: Counters | None, now: Counters) -> float | None:
+    """Mean time to first token, ms, of the requests since the reading before (else of all)."""
+    if now.ttft_sum is None or not now.ttft_count:
+        return None
+    total, count = now.ttft_sum, now.ttft_count
+    if before and before.ttft_count is not None and before.ttft_sum is not None and count > before.ttft_count:
+        total, count = total - before.ttft_sum, count - before.ttft_count
+    return total / count * 1000

@@ -1,0 +1,111 @@
+"""Who owns a card's memory, and what nobody owns.
+
+Rules: an *owner* is in NVML's compute list (or has the driver's memory mapped); a *holder* merely has a
+device open and is not shown here. *Orphan* memory is what no living, listed process explains: more than
+1 GiB and 2 % of the card, in three samples, ten seconds after the last owner left. It is not claimed
+for MIG cards, for owners of unknown size, or where NVML names pids that this process table lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from specdash.monitor.frames import Card, Process
+from specdash.monitor.state import Gpu, Owner
+
+HISTORY = 120
+"""Samples of memory kept for the sparkline: two minutes at 1 Hz."""
+
+ORPHAN_FLOOR_MIB = 1024
+ORPHAN_SHARE = 0.02
+ORPHAN_SAMPLES = 3
+ORPHAN_AFTER_S = 10.0
+BASELINE_MIB = {"v2": 64, "v1": 1024}
+"""Memory that an idle card shows without any owner."""
+
+
+class Belonging(msgspec.Struct, frozen=True):
+    """A process of a known server: what to call it on a card's line."""
+
+    label: str
+    server: str
+
+
+class CardMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What must be remembered of a card between samples."""
+
+    gpu: Gpu
+    unexplained: int = 0
+    """Samples in a row with more memory in use than the owners explain."""
+    owner_left_at: float | None = None
+
+
+def observe_card(
+    before: CardMemory | None,
+    card: Card,
+    at: float,
+    table: Mapping[int, Process],
+    servers: Mapping[int, Belonging],
+) -> CardMemory:
+    """Take one sample of a card into account."""
+    last = before.gpu if before else None
+    if card.error and last:
+        card = _keep_identity(card, last.card)
+    owners = tuple(_owner(p.pid, p.mib, table, servers) for p in card.processes or ())
+    history = last.used_history if last else ()
+    if card.used_mib is not None and card.total_mib:
+        history = (*history, card.used_mib / card.total_mib)[-HISTORY:]
+
+    left_at = before.owner_left_at if before else None
+    if last and {o.pid for o in last.owners} - {o.pid for o in owners}:
+        left_at = at
+    rest = _unexplained_mib(card, owners)
+    count = (before.unexplained if before else 0) + 1 if rest else 0
+    settled = left_at is None or at - left_at >= ORPHAN_AFTER_S
+    orphan = rest if rest is None or (count >= ORPHAN_SAMPLES and settled) else 0
+    answered = at if card.used_mib is not None or last is None else last.at
+    gpu = Gpu(card=card, at=answered, used_history=history, owners=owners, orphan_mib=orphan)
+    return CardMemory(gpu=gpu, unexplained=count, owner_left_at=left_at)
+
+
+def relabel(gpu: Gpu, table: Mapping[int, Process], servers: Mapping[int, Belonging]) -> Gpu:
+    """The same sample under a newer process table: names of owners only."""
+    owners = tuple(_owner(o.pid, o.mib, table, servers) for o in gpu.owners)
+    return gpu if owners == gpu.owners else msgspec.structs.replace(gpu, owners=owners)
+
+
+def _keep_identity(card: Card, known: Card) -> Card:
+    """A card that stopped answering keeps its name: the row stays, with the reason on it."""
+    return msgspec.structs.replace(
+        card,
+        uuid=card.uuid or known.uuid,
+        name=card.name or known.name,
+        bus=card.bus or known.bus,
+        total_mib=card.total_mib or known.total_mib,
+    )
+
+
+def _owner(
+    pid: int, mib: int | None, table: Mapping[int, Process], servers: Mapping[int, Belonging]
+) -> Owner:
+    mine = servers.get(pid)
+    if mine:
+        return Owner(pid=pid, mib=mib, label=mine.label, server=mine.server)
+    process = table.get(pid)
+    if process is None:
+        return Owner(pid=pid, mib=mib, label=f"pid {pid}", known=False)
+    return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}")
+
+
+def _unexplained_mib(card: Card, owners: tuple[Owner, ...]) -> int | None:
+    """Memory beyond owners and idle baseline, where that is a fair question; 0 where it is nothing."""
+    if card.used_mib is None or card.total_mib is None or card.processes is None or card.mig:
+        return None
+    sizes = [owner.mib for owner in owners]
+    if any(size is None for size in sizes):
+        return None
+    rest = card.used_mib - sum(size for size in sizes if size is not None)
+    rest -= BASELINE_MIB[card.memory_call or "v2"]
+    return rest if rest > max(ORPHAN_FLOOR_MIB, card.total_mib * ORPHAN_SHARE) else 0

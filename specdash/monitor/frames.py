@@ -87,6 +87,8 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """Why this card (or part of it) could not be read: ``GPU is lost``, ``no answer for 5 s``."""
     missing: tuple[str, ...] = ()
     """Names of fields this card or driver does not support."""
+    at: float | None = None
+    """When these values were read, where that is not the frame's time: the card is slow to answer."""
 
 
 class Gpus(Frame, frozen=True, kw_only=True):
@@ -182,6 +184,9 @@ class Log(Frame, frozen=True, kw_only=True):
     """The bytes in base64, where they are not."""
     mtime: float = 0.0
     """The file's modification time on the host's clock."""
+    head: str | None = None
+    """SHA-1 of the first min(end, 256) bytes of the file, where end = offset + len: the cursor that goes on
+    after these bytes is ``{"file": file, "offset": end, "head": head}``."""
     break_: Literal["start", "rotated", "truncated", "replaced", "gap"] | None = msgspec.field(
         default=None, name="break"
     )

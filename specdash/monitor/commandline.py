@@ -1,0 +1,124 @@
+"""What a server's command line says: which program it is, its port, model, speculation, parallelism."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+
+import msgspec
+
+_SHELLS_AND_TOOLS = frozenset(
+    "sh bash dash zsh fish csh tcsh ash busybox sudo su doas env nohup setsid timeout nice ionice taskset"
+    " numactl chrt stdbuf script unbuffer watch xargs parallel time strace gdb ltrace perf py-spy ssh mosh"
+    " tmux screen docker podman nerdctl kubectl srun mpirun torchrun systemd-run tee tail less more cat grep"
+    " rg sed awk vi vim nvim nano emacs pgrep pkill ps top htop nvtop nvitop specdash curl wget git".split()
+)
+"""Programs whose arguments may name a server without being one: they start, show or look for it."""
+
+_INTERPRETER = re.compile(r"^(?:python[\d.]*t?|pypy[\d.]*|uv|ray)$")
+
+
+def program(argv: Sequence[str]) -> str:
+    """The command line from the program's own name on, interpreter and its switches left out.
+
+    ``python3 -u -m sglang.launch_server --tp 8`` becomes ``sglang.launch_server --tp 8``,
+    ``/opt/venv/bin/python /opt/venv/bin/vllm serve M`` becomes ``vllm serve M``, a process title stays
+    itself, and a shell or a tool that merely mentions a server becomes the empty string.
+    """
+    if not argv:
+        return ""
+    first = _basename(argv[0])
+    if first in _SHELLS_AND_TOOLS:
+        return ""
+    if not _INTERPRETER.match(first):
+        return " ".join((first if "/" in argv[0] else argv[0], *argv[1:]))
+    rest = list(argv[1:])
+    while rest:
+        word = rest[0]
+        if word == "-m" and len(rest) > 1:
+            return " ".join(rest[1:])
+        if word == "-c":
+            return " ".join(("-c", *rest[1:]))
+        if word in ("-X", "-W"):
+            rest = rest[2:]
+        elif word.startswith("-"):
+            rest = rest[1:]
+        else:
+            return " ".join((_basename(word), *rest[1:]))
+    return ""
+
+
+def _basename(path: str) -> str:
+    return path.rstrip("/").rpartition("/")[2]
+
+
+class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command line tells; None where it does not."""
+
+    port: int | None = None
+    model: str | None = None
+    speculation: str | None = None
+    parallel: str | None = None
+    ranks: int | None = None
+
+
+def launch_facts(argv: Sequence[str]) -> LaunchFacts:
+    """Read the flags that SGLang and vLLM share or have each for themselves."""
+    port = _number(flag(argv, "--port", "-p"))
+    tp = _number(flag(argv, "--tp", "--tp-size", "--tensor-parallel-size", "-tp"))
+    pp = _number(flag(argv, "--pp-size", "--pipeline-parallel-size", "-pp"))
+    dp = _number(flag(argv, "--dp", "--dp-size", "--data-parallel-size", "-dp"))
+    nodes = _number(flag(argv, "--nnodes", "-n")) or 1
+    sizes = (("DP", dp), ("PP", pp), ("TP", tp))
+    parallel = " ".join(f"{name}{size}" for name, size in sizes if size and size > 1) or None
+    return LaunchFacts(
+        port=port,
+        model=flag(argv, "--served-model-name", "--model-path", "--model") or _positional_model(argv),
+        speculation=_speculation(argv),
+        parallel=parallel,
+        ranks=(tp or 1) * (pp or 1) * (dp or 1) // nodes if (tp or pp or dp) else None,
+    )
+
+
+def flag(argv: Sequence[str], *names: str) -> str | None:
+    """The value of the last of these flags, in either form (``--port 1``, ``--port=1``)."""
+    found = None
+    for index, word in enumerate(argv):
+        name, equals, value = word.partition("=")
+        if name in names:
+            if equals:
+                found = value
+            elif index + 1 < len(argv) and not argv[index + 1].startswith("--"):
+                found = argv[index + 1]
+    return found
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdecimal() else None
+
+
+def _positional_model(argv: Sequence[str]) -> str | None:
+    """``vllm serve MODEL``: the word behind ``serve``."""
+    for word, following in pairwise(argv):
+        if word == "serve" and not following.startswith("-"):
+            return following
+    return None
+
+
+def _speculation(argv: Sequence[str]) -> str | None:
+    algorithm = flag(argv, "--speculative-algorithm", "--spec-method")
+    steps = flag(argv, "--speculative-num-steps", "--spec-tokens")
+    config = flag(argv, "--speculative-config", "-sc")
+    if config:
+        try:
+            given = json.loads(config)
+        except ValueError:
+            return "speculation"
+        if isinstance(given, dict):
+            algorithm = str(given.get("method", "draft"))
+            steps = str(given["num_speculative_tokens"]) if "num_speculative_tokens" in given else None
+    if not algorithm:
+        return None
+    return f"{algorithm.upper()} {steps} steps" if steps else algorithm.upper()

@@ -1,0 +1,165 @@
+"""Which inference servers run on a host: found in the process table, without configuration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from specdash.monitor.commandline import program
+from specdash.monitor.frames import Process
+from specdash.monitor.state import LogSource
+
+
+class Titles(msgspec.Struct, frozen=True, kw_only=True):
+    """How one engine's processes are called."""
+
+    engine: str
+    main: re.Pattern[str]
+    """Searched in the command line from the program's name on."""
+    member: re.Pattern[str]
+    """Searched in the process title: this process belongs to such an engine."""
+    rank: re.Pattern[str]
+    """Searched in the process title; group ``rank`` is ``TP3``, empty where only one worker exists."""
+    default_port: int
+
+
+class Family(msgspec.Struct, frozen=True, kw_only=True):
+    """A server's processes."""
+
+    engine: str
+    main: Process
+    """The process that answers HTTP; of an orphaned family the eldest of what is left."""
+    members: tuple[Process, ...] = ()
+    """Everything else that belongs to it, workers and helpers."""
+    ranks: Mapping[int, str] = {}
+    """pid → rank name of the workers, the main process among them where it does the work itself."""
+    orphaned: bool = False
+    """The main process is gone and the workers live on."""
+
+    @property
+    def key(self) -> str:
+        """Identity within one boot."""
+        return f"{self.main.pid}:{self.main.start}"
+
+
+def discover(table: Sequence[Process], engines: Iterable[Titles]) -> tuple[Family, ...]:
+    """Group the processes of a host into servers, oldest first."""
+    families: list[Family] = []
+    taken: set[int] = set()
+    by_parent: dict[int, list[Process]] = {}
+    for process in table:
+        by_parent.setdefault(process.ppid, []).append(process)
+    for titles in engines:
+        mains = [p for p in table if p.state != "Z" and titles.main.search(program(p.argv))]
+        mains = _without_copies(mains, table)
+        for main in mains:
+            members = _members(main, mains, titles, table, by_parent)
+            taken.update(p.pid for p in (main, *members))
+            families.append(_family(titles, main, members))
+        for left in _left_over(titles, table, taken):
+            taken.update(p.pid for p in left)
+            families.append(_family(titles, left[0], tuple(left[1:]), orphaned=True))
+    return tuple(sorted(families, key=lambda family: (family.main.started, family.main.pid)))
+
+
+def _without_copies(mains: list[Process], table: Sequence[Process]) -> list[Process]:
+    """Drop forked copies: a worker that still shows its parent's command line is no second server."""
+    parents = {process.pid: process.ppid for process in table}
+    pids = {process.pid for process in mains}
+
+    def has_main_above(pid: int) -> bool:
+        seen: set[int] = set()
+        while (pid := parents.get(pid, 0)) and pid not in seen:
+            if pid in pids:
+                return True
+            seen.add(pid)
+        return False
+
+    return [process for process in mains if not has_main_above(process.pid)]
+
+
+def _members(
+    main: Process,
+    mains: list[Process],
+    titles: Titles,
+    table: Sequence[Process],
+    by_parent: Mapping[int, list[Process]],
+) -> tuple[Process, ...]:
+    """Descendants, and processes of the same session that carry the engine's titles."""
+    found: dict[int, Process] = {}
+    todo = [main.pid]
+    while todo:
+        for child in by_parent.get(todo.pop(), ()):
+            if child.pid not in found and child.pid != main.pid:
+                found[child.pid] = child
+                todo.append(child.pid)
+    alone_in_session = sum(other.sid == main.sid for other in mains) == 1
+    if main.sid and alone_in_session:
+        for process in table:
+            if process.sid == main.sid and process.pid != main.pid and _is_member(titles, process):
+                found.setdefault(process.pid, process)
+    return tuple(sorted(found.values(), key=lambda process: process.pid))
+
+
+def _left_over(titles: Titles, table: Sequence[Process], taken: set[int]) -> list[list[Process]]:
+    """Workers without a main process, one list for each session they came from."""
+    sessions: dict[int, list[Process]] = {}
+    for process in table:
+        if process.pid not in taken and process.state != "Z" and _is_member(titles, process):
+            sessions.setdefault(process.sid or process.pid, []).append(process)
+    return [sorted(left, key=lambda p: (p.started, p.pid)) for left in sessions.values()]
+
+
+def _is_member(titles: Titles, process: Process) -> bool:
+    return bool(process.argv) and bool(titles.member.search(process.argv[0]))
+
+
+def _family(titles: Titles, main: Process, members: tuple[Process, ...], *, orphaned: bool = False) -> Family:
+    ranks: dict[int, str] = {}
+    for process in (main, *members):
+        match = titles.rank.search(process.argv[0]) if process.argv else None
+        if match:
+            ranks[process.pid] = _rank_name(match.groupdict().get("rank") or "")
+    return Family(engine=titles.engine, main=main, members=members, ranks=ranks, orphaned=orphaned)
+
+
+def _rank_name(text: str) -> str:
+    """``DP0_PP1_TP3`` → ``DP0 PP1 TP3``; ``-`` where the engine has only one worker."""
+    return text.replace("_", " ").strip() or "-"
+
+
+def log_source(main: Process, given: str | None) -> LogSource:
+    """Where the log of a server is, from what its fd 1 and fd 2 point to, in words."""
+    if given:
+        return LogSource(path=given, kind="given", says=f"{given} (as given)")
+    candidates = [("fd 2", main.err), ("fd 1", main.out)]
+    for name, target in candidates:
+        if target and _is_file(target):
+            both = " and fd 1" if name == "fd 2" and main.out == target else ""
+            return LogSource(path=target, kind="file", says=f"{target} ({name}{both})")
+    for name, target in candidates:
+        if target:
+            return _no_file(name, target)
+    return LogSource(path=None, kind="unknown", says="its output files could not be read: give --log PATH")
+
+
+def _is_file(target: str) -> bool:
+    return target.startswith("/") and not target.startswith(("/dev/", "/proc/")) and "(deleted)" not in target
+
+
+def _no_file(name: str, target: str) -> LogSource:
+    hint = "give --log PATH where it is also kept in a file"
+    if target.endswith("(deleted)"):
+        says = f"{name} goes to a deleted file ({target.removesuffix(' (deleted)')}): {hint}"
+        return LogSource(path=None, kind="deleted", says=says)
+    if target.startswith(("/dev/pts/", "/dev/tty")):
+        return LogSource(path=None, kind="terminal", says=f"{name} goes to a terminal ({target}): {hint}")
+    if target == "/dev/null":
+        return LogSource(path=None, kind="null", says=f"{name} goes to /dev/null: this server keeps no log")
+    if target.startswith("pipe:"):
+        return LogSource(path=None, kind="pipe", says=f"{name} goes into a pipe to another program: {hint}")
+    if target.startswith("socket:"):
+        return LogSource(path=None, kind="socket", says=f"{name} goes into a socket: {hint}")
+    return LogSource(path=None, kind="unknown", says=f"{name} goes to {target}: {hint}")

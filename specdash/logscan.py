@@ -1,0 +1,216 @@
+"""What is read out of log bytes without decoding them: rewrites of bars, troubles, time stamps, silences."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final, Literal, NamedTuple
+
+SCAN_MAX: Final = 4 << 10
+"""A longer line holds every keyword there is: it is never called an error."""
+SILENCE_MIN: Final = 5.0
+"""Seconds; a shorter stretch without a line is no silence."""
+_SILENCES_KEPT: Final = 100
+_DAY: Final = 86_400
+
+_REWRITTEN = re.compile(rb"^[^\n]*\r(?=[ \t]*[^\s])", re.MULTILINE)
+_TRAILING_CR = re.compile(rb"\r[\r \t]*$", re.MULTILINE)
+_TROUBLE = re.compile(
+    rb"\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)"
+    rb"|^[ \t]*(?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?=:|$)"
+    rb"|(?P<warning>\bWARN(?:ING)?\b)",
+    re.MULTILINE,
+)
+_STAMP = re.compile(rb"^[^\n]{0,60}?(?<!\d)([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?!\d)", re.MULTILINE)
+
+
+class Silence(NamedTuple):
+    """A stretch without a line."""
+
+    line: int
+    """The line that ended it."""
+    seconds: float
+    by: Literal["stamps", "arrival"]
+    """Whose clock says so: the log's own time stamps, or when the bytes came."""
+
+
+class Chunk:
+    """Whole lines, one after another, and where each begins."""
+
+    __slots__ = ("data", "first", "starts")
+
+    def __init__(self, first: int) -> None:
+        self.first = first
+        """Number of the first line."""
+        self.data = bytearray()
+        self.starts: array[int] = array("Q")
+
+    def add(self, body: bytes) -> int:
+        """Take whole lines; returns the bytes of the longest."""
+        base = len(self.data)
+        self.data += body
+        add = self.starts.append
+        find = body.find
+        start = widest = 0
+        at = find(b"\n")
+        while at >= 0:
+            add(base + start)
+            widest = max(widest, at - start)
+            start = at + 1
+            at = find(b"\n", start)
+        return widest
+
+    def line(self, number: int) -> bytes:
+        """The bytes of a line, its LF left out."""
+        index = number - self.first
+        end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.data)
+        return bytes(self.data[self.starts[index] : end - 1])
+
+    def number_at(self, offset: int) -> int:
+        """The line that the byte at ``offset`` belongs to."""
+        return self.first + bisect_right(self.starts, offset) - 1
+
+    def search(self, pattern: re.Pattern[bytes], line: int) -> int | None:
+        """The first line from ``line`` on that matches."""
+        index = max(0, line - self.first)
+        if index >= len(self.starts):
+            return None
+        match = pattern.search(self.data, self.starts[index])
+        return self.number_at(match.start()) if match else None
+
+    def search_back(self, pattern: re.Pattern[bytes], line: int) -> int | None:
+        """The last line before ``line`` that matches."""
+        index = line - self.first
+        end = self.starts[index] if 0 <= index < len(self.starts) else len(self.data)
+        found = None
+        for match in pattern.finditer(self.data, 0, end):
+            found = match.start()
+        return None if found is None else self.number_at(found)
+
+    def troubles(self, line: int) -> Iterator[tuple[int, bool]]:
+        """Lines from ``line`` on that read like an error (True) or a warning (False)."""
+        index = line - self.first
+        if index >= len(self.starts):
+            return
+        last = 0
+        for match in _TROUBLE.finditer(self.data, self.starts[index]):
+            number = self.number_at(match.start())
+            if number != last and len(self.line(number)) <= SCAN_MAX:
+                yield number, match.lastgroup != "warning"
+                last = number
+
+    def stamps(self, line: int) -> Iterator[tuple[int, int]]:
+        """(line, second of the day) of the lines from ``line`` on that begin with a time of day."""
+        index = max(0, line - self.first)
+        if index >= len(self.starts):
+            return
+        for match in _STAMP.finditer(self.data, self.starts[index]):
+            hour, minute, second = match.groups()
+            yield self.number_at(match.start()), int(hour) * 3600 + int(minute) * 60 + int(second)
+
+
+class Errors:
+    """The lines that read like an error; neighbouring lines count as one error."""
+
+    def __init__(self) -> None:
+        self._lines: array[int] = array("Q")
+        self.count = 0
+
+    def add(self, line: int) -> None:
+        """A new line, after all others."""
+        if not self._lines or self._lines[-1] != line - 1:
+            self.count += 1
+        self._lines.append(line)
+
+    def forget(self, first: int) -> None:
+        """Lines before ``first`` are no longer in memory."""
+        del self._lines[: bisect_left(self._lines, first)]
+
+    def __contains__(self, line: int) -> bool:
+        at = bisect_left(self._lines, line)
+        return at < len(self._lines) and self._lines[at] == line
+
+    def after(self, line: int) -> int | None:
+        """The first line of the next error."""
+        lines = self._lines
+        at = bisect_right(lines, line)
+        while 0 < at < len(lines) and lines[at] == lines[at - 1] + 1 and lines[at - 1] >= line:
+            at += 1
+        return lines[at] if at < len(lines) else None
+
+    def before(self, line: int) -> int | None:
+        """The first line of the error before."""
+        lines = self._lines
+        at = bisect_left(lines, line) - 1
+        while at > 0 and lines[at - 1] == lines[at] - 1:
+            at -= 1
+        return lines[at] if at >= 0 else None
+
+
+class Silences:
+    """The stretches without a line, by one clock."""
+
+    def __init__(self, by: Literal["stamps", "arrival"]) -> None:
+        self._by = by
+        self._last: float | None = None
+        self._found: list[Silence] = []
+
+    def see(self, line: int, second: float, *, wraps: bool = False) -> None:
+        """A line at a time.
+
+        ``wraps``: the time is a second of the day; a step back by less than half a day is not believed.
+        """
+        if self._last is not None:
+            gap = (second - self._last) % _DAY if wraps else second - self._last
+            if gap >= SILENCE_MIN and not (wraps and gap > _DAY / 2):
+                self._found.append(Silence(line, gap, self._by))
+                if len(self._found) > 10 * _SILENCES_KEPT:
+                    self._found = self.longest()[:_SILENCES_KEPT]
+        self._last = second
+
+    def forget(self, first: int) -> None:
+        """Lines before ``first`` are no longer in memory."""
+        self._found = [silence for silence in self._found if silence.line >= first]
+
+    def longest(self) -> list[Silence]:
+        """Longest first."""
+        return sorted(self._found, key=lambda silence: -silence.seconds)
+
+
+def flat(body: bytes) -> bytes:
+    """Whole lines as a terminal would leave them: CR LF is an end, a lone CR a rewrite of the line."""
+    if b"\r" not in body:
+        return body
+    body = body.replace(b"\r\n", b"\n")
+    if b"\r" not in body:
+        return body
+    return _TRAILING_CR.sub(b"", _REWRITTEN.sub(b"", body))
+
+
+def last_rewrite(tail: bytes) -> bytes:
+    """An unfinished line without what a CR has rewritten; a CR at its very end waits for what follows."""
+    return _REWRITTEN.sub(b"", tail) if b"\r" in tail else tail
+
+
+def cut_giants(body: bytes, limit: int) -> bytes:
+    """Lines cut at ``limit`` bytes, with a word about the rest."""
+    if len(body) <= limit:
+        return body
+    return b"\n".join(_cut(line, limit) for line in body.split(b"\n"))
+
+
+def _cut(line: bytes, limit: int) -> bytes:
+    return line if len(line) <= limit else line[:limit] + b" ... %d bytes more" % (len(line) - limit)
+
+
+def literal(needle: str) -> re.Pattern[bytes]:
+    """A search text as a pattern: capitals in it count; without any, case does not matter."""
+    flags = 0 if needle != needle.lower() else re.IGNORECASE
+    return re.compile(re.escape(needle.encode("utf-8", "replace")), flags)
+
+
+def first_hit(hits: Iterable[int | None]) -> int | None:
+    """The first that is one."""
+    return next((hit for hit in hits if hit is not None), None)

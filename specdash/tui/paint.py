@@ -1,0 +1,158 @@
+"""Text with tones, and what is done to it before it becomes cells: cut, pad, spread, draw bars.
+
+Pure and without Textual, so that what a person will read can be tested as text. A *tone* says what a piece
+of text means; the theme says how that looks. ``Span.text`` may come from anywhere: what turns rows into
+cells cleans it once more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple, TypeAlias, get_args
+
+from rich.cells import cell_len, set_cell_size
+
+Tone: TypeAlias = Literal[
+    "plain", "dim", "faint", "strong", "accent", "key", "ready", "warn", "bad", "orphan", "flag", "hit"
+]
+TONES: Final[tuple[Tone, ...]] = get_args(Tone)
+
+
+class Span(NamedTuple):
+    """A piece of text and what it means."""
+
+    text: str
+    tone: Tone = "plain"
+    action: str | None = None
+    """Name of the action that a click runs."""
+
+
+Row: TypeAlias = tuple[Span, ...]
+
+
+def row(*parts: Span | str | Row) -> Row:
+    """Join spans, plain strings and rows into one row; empty pieces fall out."""
+    spans: list[Span] = []
+    for part in parts:
+        if isinstance(part, str):
+            spans.append(Span(part))
+        elif isinstance(part, Span):
+            spans.append(part)
+        else:
+            spans.extend(part)
+    return tuple(span for span in spans if span.text)
+
+
+def dim(text: str) -> Span:
+    """Text that may be overlooked."""
+    return Span(text, "dim")
+
+
+def text_of(spans: Row) -> str:
+    """What is read."""
+    return "".join(span.text for span in spans)
+
+
+def width_of(spans: Row) -> int:
+    """Cells it takes."""
+    return sum(cell_len(span.text) for span in spans)
+
+
+def clip(text: str, width: int) -> str:
+    """At most ``width`` cells; what is cut off leaves an ellipsis."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""
+
+
+def pad(text: str, width: int, *, right: bool = False) -> str:
+    """Exactly ``width`` cells; ``right`` sets it to the right."""
+    text = clip(text, width)
+    blank = " " * (width - cell_len(text))
+    return blank + text if right else text + blank
+
+
+def cut(spans: Row, width: int) -> Row:
+    """At most ``width`` cells of a row; the ellipsis has the tone of what it cuts."""
+    if width_of(spans) <= width:
+        return spans
+    kept: list[Span] = []
+    left = width
+    for span in spans:
+        size = cell_len(span.text)
+        if size < left:
+            kept.append(span)
+            left -= size
+            continue
+        short = clip(span.text + "  ", left) if size == left else clip(span.text, left)
+        kept.append(span._replace(text=short))
+        break
+    return tuple(span for span in kept if span.text)
+
+
+def spread(left: Row, right: Row, width: int, *, gap: int = 2) -> Row:
+    """One row with something at both ends; the left gives way, the right is kept."""
+    right = cut(right, width)
+    room = width - width_of(right)
+    left = cut(left, max(0, room - (gap if right else 0)))
+    return row(left, " " * (room - width_of(left)), right)
+
+
+def fill(columns: Sequence[Row], width: int, *, between: str = "   ") -> Row:
+    """As many of the columns as fit, in order, joined by ``between``."""
+    out: Row = ()
+    for column in columns:
+        if not column:
+            continue
+        joined = row(out, between, column) if out else column
+        if width_of(joined) > width:
+            break
+        out = joined
+    return out
+
+
+def bar(share: float, width: int, *, tone: Tone = "plain") -> Row:
+    """A share of 1 as a bar of blocks."""
+    full = round(max(0.0, min(1.0, share)) * width)
+    return row(Span("▇" * full, tone), Span("▁" * (width - full), "faint"))
+
+
+def meter(share: float, width: int, *, tone: Tone = "plain") -> Row:
+    """A share of 1 as a row of small blocks, for what has a limit. Anything begun shows one block."""
+    full = round(max(0.0, min(1.0, share)) * width)
+    if share > 0:
+        full = max(1, full)
+    return row(Span("▰" * full, tone), Span("▱" * (width - full), "faint"))
+
+
+SPARKS: Final = "▁▂▃▄▅▆▇█"
+
+
+def spark(values: Iterable[float], width: int, top: float) -> str:
+    """The newest values, the last at the right, as blocks against ``top``; each block is the highest of its share."""
+    known = list(values)
+    if not known or width <= 0:
+        return " " * max(0, width)
+    size = max(1, -(-len(known) // width))
+    known = known[len(known) % size if len(known) > size else 0 :]
+    groups = [max(known[at : at + size]) for at in range(0, len(known), size)][-width:]
+    levels = (min(7, max(0, int(value / top * 8))) if top > 0 else 0 for value in groups)
+    return "".join(SPARKS[level] for level in levels).rjust(width)
+
+
+_DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+
+
+def braille(values: Sequence[float], width: int, height: int, top: float) -> list[str]:
+    """A line chart of the newest values, two a cell across and four a cell up, the last at the right."""
+    columns, rows = width * 2, height * 4
+    grid = [[0] * width for _ in range(height)]
+    shown = list(values)[-columns:]
+    before: int | None = None
+    for at, value in enumerate(shown, columns - len(shown)):
+        y = rows - 1 - min(rows - 1, int(max(0.0, value) / top * (rows - 1))) if top > 0 else rows - 1
+        low, high = (y, y) if before is None else (min(before, y), max(before, y))
+        for dot in range(low, high + 1):
+            grid[dot >> 2][at >> 1] |= _DOTS[dot & 3][at & 1]
+        before = y
+    return ["".join(chr(0x2800 + cell) if cell else " " for cell in line) for line in grid]

@@ -1,0 +1,168 @@
+"""What is made up about the simulated host: its clock, its table of processes, its GPUs.
+
+The agent loads this file by its path (``SPECDASH_HOST_ADAPTER``) and calls ``make``; it runs inside the
+agent, so it is Python 3.6 and standard library only. ``SPECDASH_SIM`` names the simulation's folder:
+
+* ``clock.json``: where the host's clock started and how fast it turns,
+* ``host.json``: the host's name, boot id and first process,
+* ``servers/PID.json``: which processes of a simulated server own how much of which GPU, and how busy
+  these GPUs and processes look. Whether a process lives is read from the real process table.
+"""
+
+import importlib.util
+import json
+import os
+import time
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    Json = dict[str, Any]
+
+CLOCK_BOOTTIME = 7
+"""Linux's number; the ``time`` module names it only from Python 3.7 on."""
+TICKS = float(os.sysconf("SC_CLK_TCK"))
+
+
+class Clock:
+    """The host's clock: it starts at the real time and turns ``speed`` times as fast."""
+
+    def __init__(self, folder: Path) -> None:
+        zero = read_json(folder / "clock.json")
+        self.boot = float(zero["boot"])
+        """Real seconds after boot when the simulation began."""
+        self.wall = float(zero["wall"])
+        """Real seconds since the epoch at that moment; the host's clock showed the same."""
+        self.speed = float(zero["speed"])
+
+    def now(self) -> float:
+        """Seconds since the epoch, as this host has it."""
+        return self._forward(time.clock_gettime(CLOCK_BOOTTIME) - self.boot)
+
+    def at_ticks(self, ticks: int) -> float:
+        """The host's time of a moment given as clock ticks after the real boot."""
+        return self._forward(ticks / TICKS - self.boot)
+
+    def at_wall(self, seconds: float) -> float:
+        """The host's time of a real time since the epoch: what a file's mtime is."""
+        return self._forward(seconds - self.wall)
+
+    def wall_of(self, moment: float) -> float:
+        """The real time of a moment on this host, so that a file can be given an old mtime."""
+        since = moment - self.wall
+        return self.wall + (since / self.speed if since > 0 else since)
+
+    def _forward(self, since: float) -> float:
+        # What lies before the simulation is as old as it really is.
+        return self.wall + (since * self.speed if since > 0 else since)
+
+
+class Servers:
+    """The simulated servers of a folder; a file is read again only when it has changed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder / "servers"
+        self._seen = {}  # type: dict[Path, tuple[tuple[int, int], Json]]
+
+    def all(self) -> "list[Json]":
+        """What each server that ever ran here last said about itself."""
+        return [state for state in map(self._read, sorted(self._folder.glob("*.json"))) if state]
+
+    def process(self, pid: int, start: int) -> "Json":
+        """What a server says about one of its processes; empty for every other process."""
+        for state in self.all():
+            row = state["processes"].get(str(pid))  # type: Json | None
+            if row and row["start"] == start:
+                return row
+        return {}
+
+    def _read(self, path: Path) -> "Json":
+        try:
+            status = path.stat()
+            stamp = (status.st_ino, status.st_mtime_ns)
+            if path not in self._seen or self._seen[path][0] != stamp:
+                self._seen[path] = (stamp, read_json(path))
+        except (OSError, ValueError):
+            self._seen.pop(path, None)
+            return {}
+        return self._seen[path][1]
+
+
+def make(Host: "Any") -> "Any":
+    """The simulated host, as the agent wants one."""
+    folder = Path(os.environ["SPECDASH_SIM"])
+    about = read_json(folder / "host.json")
+    clock = Clock(folder)
+    servers = Servers(folder)
+
+    class SimulatedHost(Host):  # type: ignore[misc]
+        simulated = True
+        uvm = str(folder / "dev" / "nvidia-uvm")
+
+        def now(self) -> float:
+            return clock.now()
+
+        def boot_id(self) -> str:
+            return str(about["boot_id"])
+
+        def hostname(self) -> str:
+            return str(about["hostname"])
+
+        def pids(self) -> "list[int]":
+            return descendants(self.proc, about["init"])
+
+        def ppid_shown(self, pid: int, ppid: int) -> int:
+            return 1 if ppid == about["init"] else ppid
+
+        def started_at(self, pid: int, start_ticks: int) -> float:
+            born = servers.process(pid, start_ticks).get("born")
+            return clock.at_ticks(start_ticks) if born is None else float(born)
+
+        def mtime(self, status: os.stat_result) -> float:
+            return clock.at_wall(status.st_mtime)
+
+        def nvml(self) -> "Any":
+            return sibling("nvml").module(clock.now, servers.all, self.proc)
+
+    return SimulatedHost()
+
+
+def sibling(name: str) -> "Any":
+    """A file beside this one: the agent's Python knows no package of that name."""
+    path = Path(__file__).resolve().with_name(name + ".py")
+    spec = importlib.util.spec_from_file_location("specdash_sim_" + name, str(path))
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def descendants(proc: str, root: int) -> "list[int]":
+    """Every process below ``root``: orphans come back to it, since it is their child subreaper."""
+    found = []  # type: list[int]
+    todo = [root]
+    while todo:
+        below = children(proc, todo.pop())
+        found.extend(below)
+        todo.extend(below)
+    return sorted(found)
+
+
+def children(proc: str, pid: int) -> "list[int]":
+    """The processes started by any thread of ``pid``; empty when it has just ended."""
+    below = []  # type: list[int]
+    try:
+        for task in Path(proc, str(pid), "task").iterdir():
+            below.extend(int(word) for word in (task / "children").read_text().split())
+    except OSError:
+        pass
+    return below
+
+
+def read_json(path: Path) -> "Json":
+    """A file of the simulation's folder."""
+    content = json.loads(path.read_text(encoding="utf-8"))  # type: Json
+    return content

@@ -23,6 +23,8 @@ class Titles(msgspec.Struct, frozen=True, kw_only=True):
     rank: re.Pattern[str]
     """Searched in the process title; group ``rank`` is ``TP3``, empty where only one worker exists."""
     default_port: int
+    watch: tuple[str, ...] = ()
+    """What the agent searches command lines for; wider than ``main``, which sees them stripped."""
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,0 +1,77 @@
+"""The options that every command with a TARGET takes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
+    from specdash.session import SessionOptions
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--ssh-config", type=click.Path(path_type=Path), help="Read this file instead of ~/.ssh/config."
+    ),
+    click.option("--port", type=click.IntRange(1, 65535), help="SSH port."),
+    click.option("--identity", type=click.Path(path_type=Path), help="Private key file."),
+    click.option("--jump", metavar="HOST", help="Jump host, as ssh -J."),
+    click.option("--via-openssh", is_flag=True, help="Let OpenSSH's own client carry the link."),
+    click.option("--sudo", is_flag=True, help="Run the agent by sudo -n, to see other users' processes."),
+    click.option("--log", "log", metavar="PATH", help="Follow this log on the host."),
+    click.option("--watch", is_flag=True, help="Only look: the agent is started without acting verbs."),
+    click.option("--json", is_flag=True, help="One JSON document on stdout."),
+    click.option("--plain", is_flag=True, help="Plain lines, no screen."),
+)
+
+
+def target_options(command: _F) -> _F:
+    """Add them to a command; it gets them by name."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) -> SessionOptions:
+    """The session's options from the command line's."""
+    from specdash.session import SessionOptions
+
+    return SessionOptions(
+        watch=given["watch"],
+        log=given["log"],
+        ssh_config=given["ssh_config"],
+        port=given["port"],
+        identity=given["identity"],
+        jump=given["jump"],
+        via_openssh=given["via_openssh"],
+        sudo=given["sudo"],
+        prompter=prompter,
+        **more,
+    )
+
+
+class TerminalPrompter:
+    """Asks on the terminal: for commands without a screen."""
+
+    async def host_key(self, question: HostKeyQuestion) -> bool:
+        """Only the whole word ``yes`` trusts."""
+        click.echo(question.text, err=True)
+        return bool(click.prompt("yes/no", default="no", err=True).strip().lower() == "yes")
+
+    async def secret(self, question: SecretQuestion) -> str | None:
+        """An empty answer gives up."""
+        answer = click.prompt(
+            question.prompt, hide_input=not question.echo, default="", show_default=False, err=True
+        )
+        return answer or None
+
+
+def ask_on_terminal() -> Prompter | None:
+    """A prompter, where there is somebody to ask."""
+    return TerminalPrompter() if sys.stdin.isatty() and sys.stderr.isatty() else None

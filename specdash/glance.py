@@ -1,0 +1,71 @@
+"""When one look at a host has seen enough."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from specdash.monitor.state import HostState
+
+LOOK_S = 2.5
+"""Two samples, two seconds apart: enough for CPU, bytes read and token counters."""
+
+PATIENCE_S = 8.0
+"""Longest wait for cards, logs and answers that do not come."""
+
+CONNECT_S = 30.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Whether to stop looking, and the reason where nothing could be seen."""
+
+    done: bool = False
+    refused: str | None = None
+
+
+@dataclass
+class Glance:
+    """Judges the growing picture; all times are the host's, carried on by the link."""
+
+    _began: float | None = field(default=None)
+    _live_since: float | None = field(default=None)
+
+    def judge(self, state: HostState) -> Outcome:
+        """Enough? Refused? Or wait on."""
+        link = state.link
+        if link.state == "refused":
+            return Outcome(done=True, refused=link.reason or "refused")
+        if link.state == "lost" or (link.state == "connecting" and link.attempt > 1):
+            return Outcome(done=True, refused=link.reason or "the connection was lost")
+        if link.state not in ("live", "stale"):
+            return self._not_yet(state)
+        if state.host is None:
+            return Outcome()
+        if self._live_since is None:
+            self._live_since = state.now
+        age = state.now - self._live_since
+        if age >= PATIENCE_S:
+            return Outcome(done=True)
+        return Outcome(done=age >= LOOK_S and _complete(state))
+
+    def _not_yet(self, state: HostState) -> Outcome:
+        if self._began is None:
+            self._began = state.now
+        if state.now - self._began >= CONNECT_S:
+            return Outcome(done=True, refused=f"no answer within {CONNECT_S:.0f} s")
+        return Outcome()
+
+
+def _complete(state: HostState) -> bool:
+    """Cards (or why not), RAM, and of each server the log and one answer."""
+    if (state.gpus_at is None and state.gpu_error is None) or state.machine is None:
+        return False
+    for server in state.servers:
+        if server.gone_at is not None:
+            continue
+        log = server.log
+        if log and log.path and log.size is None and log.error is None:
+            return False
+        if server.port is not None and all(lamp.at is None for lamp in server.lamps):
+            return False
+    return True

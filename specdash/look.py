@@ -1,0 +1,106 @@
+"""The outcome of one look at a host, as lines of text for a person (``specdash status``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specdash.monitor.spans import ago
+from specdash.monitor.state import Gpu, HostState, Server
+
+_STATE_GLYPHS = {
+    "ready": "●",
+    "stalled": "✖",
+    "crashed": "✖",
+    "degraded": "▲",
+    "stopped": "■",
+    "unknown": "?",
+}
+_MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
+
+
+def describe(state: HostState) -> Iterator[str]:
+    """The whole picture, most important first."""
+    yield _headline(state)
+    for alert in state.alerts:
+        if alert.severity != "info":
+            yield f"▲ {alert.text}"
+    for server in state.servers:
+        yield ""
+        yield from describe_server(server, state.now)
+    if not state.servers:
+        yield "no SGLang or vLLM server is running here"
+    yield ""
+    yield from _gpus(state)
+
+
+def _headline(state: HostState) -> str:
+    host, machine = state.host, state.machine
+    parts = [state.target]
+    if host:
+        parts.append(f"{host.name} as {host.user}")
+        if host.simulated:
+            parts.append("SIMULATED")
+        if host.container:
+            parts.append(f"in a container ({host.container}): owners outside it are not visible")
+    if machine and machine.ram_total_mib:
+        parts.append(f"RAM {(machine.ram_used_mib or 0) / 1024:.0f}/{machine.ram_total_mib / 1024:.0f} GiB")
+    return " · ".join(parts)
+
+
+def describe_server(server: Server, now: float) -> Iterator[str]:
+    """One server: state, sentence of truth, phases, readiness, figures, log."""
+    glyph = _STATE_GLYPHS.get(server.state, "◐")
+    about = " · ".join(filter(None, (server.model, server.speculation, server.parallel, server.version)))
+    yield f"{glyph} {server.name} {server.state.upper()}   {about}"
+    yield f"  {server.truth}"
+    rail = []
+    for item in server.rail:
+        count = f" {item.progress.done}/{item.progress.total}" if item.progress else ""
+        took = f" {ago(item.took_s)}" if item.took_s is not None else ""
+        rail.append(f"{_MARKS[item.mark]} {item.title}{count}{took}")
+    if rail:
+        yield "  " + " ─ ".join(rail)
+    for reason in server.verdict.reasons if server.state in ("stalled", "crashed") else ():
+        aged = f" for {ago(reason.age_s)}" if reason.age_s is not None and reason.says == "flat" else ""
+        yield f"    {reason.signal}: {reason.value}{aged} ({reason.says})"
+    for diagnosis in server.diagnoses:
+        if diagnosis.root:
+            yield f"  ✖ {diagnosis.key}: {diagnosis.summary}"
+            yield from (f"    → {remedy}" for remedy in diagnosis.remedy)
+    yield "  " + "   ".join(f"{lamp.name} {lamp.value}" for lamp in server.lamps)
+    figures = server.figures
+    if figures.at is not None:
+        told = (
+            ("tok/s", figures.tok_s, ".1f"),
+            ("running", figures.running, "d"),
+            ("waiting", figures.waiting, "d"),
+            ("KV %", figures.kv_pct, ".1f"),
+            ("accept", figures.accept_len, ".2f"),
+        )
+        yield "  " + "   ".join(f"{name} {value:{form}}" for name, value, form in told if value is not None)
+    if server.log:
+        yield f"  log {server.log.error or server.log.says}"
+    yield f"  pid {server.pid}, up {ago(now - server.started_at)}, {server.processes} processes"
+
+
+def _gpus(state: HostState) -> Iterator[str]:
+    if state.gpu_error:
+        yield f"GPUs: {state.gpu_error}"
+    for gpu in state.gpus:
+        yield _gpu(gpu)
+
+
+def _gpu(gpu: Gpu) -> str:
+    card = gpu.card
+    memory = "?" if card.used_mib is None else f"{card.used_mib / 1024:.1f}"
+    total = "?" if card.total_mib is None else f"{card.total_mib / 1024:.1f}"
+    parts = [f"GPU {card.index:>2}  {memory:>6}/{total} GiB"]
+    parts.append("  ?%" if card.util is None else f"{card.util:>3}%")
+    parts.append("  ? W" if card.power_w is None else f"{card.power_w:>4.0f} W")
+    parts.append(" ?°C" if card.temp_c is None else f"{card.temp_c:>3}°C")
+    parts.append(" ".join(f"{owner.label} {owner.pid}" for owner in gpu.owners) or "-")
+    if gpu.orphan_mib:
+        parts.append(f"ORPHAN {gpu.orphan_mib / 1024:.1f} GiB")
+    if card.error:
+        parts.append(card.error)
+    return "  ".join(parts)

@@ -1,0 +1,81 @@
+"""Changes that a person must see, each said once and kept until acknowledged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specdash.monitor.spans import ago
+from specdash.monitor.state import Alert, Gpu, Server
+from specdash.monitor.words import ALARM_STATES, PHASE_TITLES
+
+_KEPT = 50
+
+
+def notice(
+    before: dict[str, Server], now_servers: tuple[Server, ...], gpus: tuple[Gpu, ...], at: float
+) -> Iterator[Alert]:
+    """The alerts that these servers and cards give cause for, as far as their state has just changed."""
+    for server in now_servers:
+        earlier = before.get(server.key)
+        if earlier is None or earlier.state != server.state:
+            yield from _of_server(server, earlier, at)
+    for gpu in gpus:
+        yield from _of_card(gpu, at)
+
+
+def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[str]) -> tuple[Alert, ...]:
+    """Add what is new; the same alert is not said twice while it stands or after it was acknowledged."""
+    keys = {alert.key for alert in known} | dismissed
+    added = []
+    for alert in fresh:
+        if alert.key not in keys:
+            keys.add(alert.key)
+            added.append(alert)
+    return (*known, *added)[-_KEPT:] if added else known
+
+
+def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Alert]:
+    # The moment is part of the key: a server that stalls a second time is news again.
+    key = f"server:{server.key}/{server.state}/{int(at)}"
+    if server.state in ALARM_STATES:
+        yield Alert(
+            key=key,
+            at=at,
+            severity="error" if server.state in ("stalled", "crashed") else "warning",
+            text=_what_happened(server),
+            next_key="log.error" if server.state == "crashed" else None,
+        )
+    elif earlier is None:
+        return
+    elif earlier.state == "stalled":
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} moved again")
+    elif server.state == "ready":
+        took = ago(at - server.started_at)
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready, {took} after its start")
+    elif server.state == "stopped":
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} has stopped, as it was asked to")
+
+
+def _what_happened(server: Server) -> str:
+    where = f" in {PHASE_TITLES[server.phase]}" if server.phase else ""
+    if server.state == "stalled":
+        still = f", no progress for {ago(server.verdict.since_s)}" if server.verdict.since_s else ""
+        who = f" ({', '.join(server.lagging)} holds the others up)" if len(server.lagging) == 1 else ""
+        return f"{server.name} stalled{where}{still}{who}"
+    root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
+    return f"{server.name} {server.state}{where}" + (f": {root.summary}" if root else "")
+
+
+def _of_card(gpu: Gpu, at: float) -> Iterator[Alert]:
+    card = gpu.card
+    if gpu.orphan_mib:
+        gib = gpu.orphan_mib / 1024
+        text = f"GPU {card.index}: {gib:.1f} GiB that no living process explains"
+        yield Alert(key=f"gpu:{card.uuid or card.index}/orphan", at=at, severity="warning", text=text)
+    if card.error:
+        yield Alert(
+            key=f"gpu:{card.uuid or card.index}/error",
+            at=at,
+            severity="warning",
+            text=f"GPU {card.index}: {card.error}",
+        )

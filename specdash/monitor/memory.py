@@ -1,0 +1,112 @@
+"""What the monitor remembers between two frames. Immutable; the picture is made from it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from specdash.engines.grammar import Grammar
+from specdash.monitor.frames import Http, Process
+from specdash.monitor.limits import Limits
+from specdash.monitor.metrics import Counters
+from specdash.monitor.owners import CardMemory
+from specdash.monitor.reading import LogReading
+from specdash.monitor.servers import Family, Titles
+from specdash.monitor.state import Alert, Figures, HostState, LogSource, Server
+
+
+class Remembered(msgspec.Struct, frozen=True, kw_only=True):
+    """Base of the parts of the memory."""
+
+
+class Moved(Remembered, frozen=True, kw_only=True):
+    """When each sign of life of a server last showed; None: never seen (it may not be readable)."""
+
+    process_at: float | None = None
+    cpu_at: float | None = None
+    read_at: float | None = None
+    memory_at: float | None = None
+    tokens_at: float | None = None
+    loads_at: float | None = None
+    """The time stamp inside ``/v1/loads``."""
+    read_mib_s: float | None = None
+
+
+class CpuWindow(Remembered, frozen=True, kw_only=True):
+    """CPU seconds of one process over the last ten seconds, oldest first."""
+
+    samples: tuple[tuple[float, float], ...] = ()
+
+    @property
+    def percent(self) -> float | None:
+        """Of one core; None before two samples."""
+        if len(self.samples) < 2:
+            return None
+        (t0, cpu0), (t1, cpu1) = self.samples[0], self.samples[-1]
+        return (cpu1 - cpu0) / (t1 - t0) * 100 if t1 > t0 else None
+
+
+class ServerMemory(Remembered, frozen=True, kw_only=True):
+    """One server, alive or gone."""
+
+    family: Family
+    source: LogSource
+    reading: LogReading
+    line_open: bool = False
+    """The last line of the log has not ended yet."""
+    seen_at: float
+    default_port: int | None = None
+    gone_at: float | None = None
+    cpu: Mapping[int, CpuWindow] = {}
+    states: Mapping[int, tuple[str, float]] = {}
+    """pid → (process state, since when it was seen so)."""
+    lost: Mapping[int, float] = {}
+    """Ranks that were seen and are no more: pid → when that was noticed."""
+    names: Mapping[int, str] = {}
+    """Rank names of every worker ever seen, the lost ones among them."""
+    bytes_read: tuple[float, int] | None = None
+    moved: Moved = Moved()
+    answers: Mapping[str, Http] = {}
+    """Newest answer by path."""
+    good_at: Mapping[str, float] = {}
+    """When a path last answered 200."""
+    lacks: frozenset[str] = frozenset()
+    """Paths that this server does not have: not asked again."""
+    counters: Counters | None = None
+    figures: Figures = Figures()
+    tok_history: tuple[float, ...] = ()
+    our_ports: tuple[int, ...] = ()
+    """Local ports of our own recent polls: their access lines are ours."""
+    polls_hidden: int = 0
+    state_since: tuple[str, float] | None = None
+    """(state, since when), for "crashed 0:48 ago"."""
+
+    @property
+    def key(self) -> str:
+        """Identity within one boot."""
+        return self.family.key
+
+
+class Rules(Remembered, frozen=True, kw_only=True):
+    """What is known beforehand: the engines' grammars and titles, and the limits of the phases."""
+
+    grammars: tuple[Grammar, ...]
+    titles: tuple[Titles, ...]
+    limits: Limits
+
+
+class Memory(Remembered, frozen=True, kw_only=True):
+    """One host."""
+
+    rules: Rules
+    given_log: str | None = None
+    """``--log PATH``: followed for the server that has no readable log of its own."""
+    processes: Mapping[int, Process] = {}
+    cards: Mapping[int, CardMemory] = {}
+    servers: tuple[ServerMemory, ...] = ()
+    portraits: Mapping[str, Server] = {}
+    dismissed: frozenset[str] = frozenset()
+    """Keys of alerts that were acknowledged."""
+    alerts: tuple[Alert, ...] = ()
+    picture: HostState

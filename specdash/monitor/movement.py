@@ -1,0 +1,98 @@
+"""Signs of life between two looks at the process table: CPU, bytes read, new and lost processes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from specdash.monitor.frames import Process
+from specdash.monitor.memory import CpuWindow, Moved, ServerMemory
+from specdash.monitor.servers import Family
+
+WINDOW_S = 10.0
+CPU_FLOOR_PCT = 20.0
+"""A hung main process burns 1-2 % of a core, a worker at work far more."""
+
+READ_FLOOR_MIB_S = 1.0
+COMPILERS = frozenset({"ninja", "nvcc", "cicc", "ptxas", "cudafe++", "cc1plus", "ld"})
+_COMPILE_WORKER = "compile_worker"
+
+
+def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory:
+    """The same server a moment later."""
+    everyone = (family.main, *family.members)
+    known = {p.pid for p in (memory.family.main, *memory.family.members)}
+    fresh = any(process.pid not in known for process in everyone)
+    cpu = {p.pid: _window(memory.cpu.get(p.pid), p, at) for p in everyone}
+    read, rate = _reading_rate(memory.bytes_read, everyone, at)
+    moved = Moved(
+        process_at=at if fresh else memory.moved.process_at,
+        cpu_at=at if _busy(cpu) else memory.moved.cpu_at,
+        read_at=at if rate is not None and rate >= READ_FLOOR_MIB_S else memory.moved.read_at,
+        read_mib_s=rate if rate is not None else memory.moved.read_mib_s,
+        memory_at=memory.moved.memory_at,
+        tokens_at=memory.moved.tokens_at,
+        loads_at=memory.moved.loads_at,
+    )
+    return msgspec.structs.replace(
+        memory,
+        family=family,
+        cpu=cpu,
+        states={p.pid: _state(memory.states.get(p.pid), p.state, at) for p in everyone},
+        lost=_lost(memory, family, at),
+        names={**memory.names, **family.ranks},
+        bytes_read=read or memory.bytes_read,
+        moved=moved,
+    )
+
+
+def _window(before: CpuWindow | None, process: Process, at: float) -> CpuWindow:
+    if process.cpu_s is None:
+        return before or CpuWindow()
+    samples = (*(before.samples if before else ()), (at, process.cpu_s))
+    # One sample older than the window stays: a rate needs both ends.
+    while len(samples) > 2 and at - samples[1][0] >= WINDOW_S:
+        samples = samples[1:]
+    return CpuWindow(samples=samples)
+
+
+def _busy(cpu: Mapping[int, CpuWindow]) -> bool:
+    return any((window.percent or 0.0) > CPU_FLOOR_PCT for window in cpu.values())
+
+
+def _reading_rate(
+    before: tuple[float, int] | None, processes: tuple[Process, ...], at: float
+) -> tuple[tuple[float, int] | None, float | None]:
+    """Bytes read by all processes, and MiB/s since the look before; None where it cannot be read."""
+    counts = [process.read_bytes for process in processes if process.read_bytes is not None]
+    if not counts:
+        return None, None
+    now = (at, sum(counts))
+    if before is None or at <= before[0] or now[1] < before[1]:
+        return now, None
+    return now, (now[1] - before[1]) / (at - before[0]) / 2**20
+
+
+def _state(before: tuple[str, float] | None, state: str, at: float) -> tuple[str, float]:
+    return before if before and before[0] == state else (state, at)
+
+
+def _lost(memory: ServerMemory, family: Family, at: float) -> dict[int, float]:
+    """Workers that were there and are not any more."""
+    here = {process.pid for process in (family.main, *family.members)}
+    gone = {pid: memory.lost.get(pid, at) for pid in memory.names if pid not in here}
+    return gone
+
+
+def compilers(memory: ServerMemory) -> tuple[str, ...]:
+    """Compilers at work for this server; idle inductor workers are none."""
+    found = set()
+    for process in memory.family.members:
+        if process.comm in COMPILERS:
+            found.add(process.comm)
+        elif any(_COMPILE_WORKER in word for word in process.argv):
+            window = memory.cpu.get(process.pid)
+            if window and (window.percent or 0.0) > CPU_FLOOR_PCT:
+                found.add(_COMPILE_WORKER)
+    return tuple(sorted(found))

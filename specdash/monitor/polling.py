@@ -1,0 +1,257 @@
+"""Asking a server: what is worth asking in its present state, and what the answers mean.
+
+A token is never asked for here: that is a decision of the operator or of a launch.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+
+from specdash.monitor import metrics
+from specdash.monitor.frames import Http
+from specdash.monitor.memory import Moved, ServerMemory
+from specdash.monitor.state import Figures, Lamp
+
+HISTORY = 150
+"""Values of tok/s kept for the sparkline: five minutes at one reading in 2 s."""
+
+LOADS = "/v1/loads?include=all"
+HEALTH = "/health"
+MODELS = "/v1/models"
+METRICS = "/metrics"
+CONNECT = "connect"
+_NOT_THERE = frozenset({404, 405, 501})
+_AUTH = frozenset({401, 403})
+_OUR_PORTS = 64
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to ask, again and again."""
+
+    path: str
+    every: float
+    limit: float
+    keep: tuple[str, ...] = ()
+    body: int = 2048
+
+
+class PollPlan(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything to ask of one server."""
+
+    server: str
+    host: str
+    port: int
+    calls: tuple[Call, ...]
+
+
+def reachable_host(bind: str | None) -> str:
+    """The address under which a listener is reached from its own host."""
+    if bind in (None, "", "0.0.0.0", "*"):
+        return "127.0.0.1"
+    return "::1" if bind == "::" else bind or "127.0.0.1"
+
+
+def plan(memory: ServerMemory, port: int | None, bind: str | None, *, ready: bool) -> PollPlan | None:
+    """What to ask by the server's state; None where there is nobody to ask."""
+    if port is None or memory.gone_at is not None:
+        return None
+    return PollPlan(
+        server=memory.key, host=reachable_host(bind), port=port, calls=_calls(memory, ready=ready)
+    )
+
+
+def _calls(memory: ServerMemory, *, ready: bool) -> tuple[Call, ...]:
+    if not listens(memory):
+        return (Call(path=CONNECT, every=2.0, limit=2.0),)
+    models = Call(path=MODELS, every=30.0 if MODELS in memory.good_at else 2.0, limit=5.0, body=4096)
+    if not ready or HEALTH not in memory.good_at:
+        calls = (Call(path=HEALTH, every=2.0, limit=3.0), models)
+    else:
+        # SGLang's /health costs a generation: 1 s when well, 20 s when hung.
+        limit = 25.0 if memory.family.engine == "sglang" else 5.0
+        calls = (Call(path=HEALTH, every=30.0, limit=limit), models, *_counters(memory))
+    return tuple(call for call in calls if call.path not in memory.lacks)
+
+
+def _counters(memory: ServerMemory) -> tuple[Call, ...]:
+    loads = Call(path=LOADS, every=2.0, limit=3.0, body=16384)
+    every = 2.0 if memory.figures.running else 5.0
+    page = Call(path=METRICS, every=every, limit=5.0, keep=metrics.KEEP, body=16384)
+    if memory.family.engine == "sglang" and LOADS not in memory.lacks:
+        return (loads,)
+    return (page,)
+
+
+def listens(memory: ServerMemory) -> bool:
+    """Somebody accepts connections on the server's port, as far as the newest answer tells."""
+    newest = max(memory.answers.values(), key=lambda answer: answer.at, default=None)
+    return newest is not None and newest.error != "refused"
+
+
+def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
+    """Remember one answer and the figures in it."""
+    ports = memory.our_ports
+    if answer.local_port:
+        ports = (*ports, answer.local_port)[-_OUR_PORTS:]
+    good_at = memory.good_at
+    if answer.status == 200 or (answer.path == CONNECT and answer.error is None):
+        good_at = {**good_at, answer.path: answer.at}
+    lacks = memory.lacks
+    if answer.status in _NOT_THERE:
+        lacks = lacks | {answer.path}
+    answers = {**memory.answers, answer.path: answer}
+    if answer.error == "refused":
+        # Nothing listens any more: older answers would look as if it still did.
+        answers = {path: known for path, known in answers.items() if known.error or path == answer.path}
+    memory = msgspec.structs.replace(memory, answers=answers, good_at=good_at, lacks=lacks, our_ports=ports)
+    if answer.status != 200:
+        return memory
+    if answer.path == METRICS:
+        return _take_metrics(memory, answer)
+    return _take_loads(memory, answer) if answer.path == LOADS else memory
+
+
+def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
+    before, now = memory.counters, metrics.parse(answer.body, answer.at)
+    figures = Figures(
+        at=answer.at,
+        source=METRICS,
+        tok_s=metrics.rate(before, now),
+        running=now.running,
+        waiting=now.waiting,
+        kv_pct=now.kv_pct,
+        accept_len=metrics.accept_length(before, now),
+        ttft_ms=metrics.ttft_ms(before, now),
+        requests=now.finished,
+    )
+    moved = memory.moved
+    if before is None or (before.tokens, before.prompt_tokens) != (now.tokens, now.prompt_tokens):
+        moved = msgspec.structs.replace(moved, tokens_at=answer.at)
+    return _with_figures(msgspec.structs.replace(memory, counters=now), figures, moved)
+
+
+def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
+    loads = _loads(answer.body)
+    if not loads:
+        return memory
+    running = sum(_int(load.get("num_running_reqs")) for load in loads)
+    stamp = max((_float(load.get("timestamp")) or 0.0 for load in loads), default=0.0)
+    fresh = stamp > (memory.moved.loads_at or 0.0)
+    speed = sum(_float(load.get("gen_throughput")) or 0.0 for load in loads)
+    accepted = [_float((load.get("speculative") or {}).get("accept_length")) for load in loads]
+    figures = Figures(
+        at=answer.at,
+        source="/v1/loads",
+        # The gauge freezes at its last value: without work it is nothing, and in a hang it is unknown.
+        tok_s=0.0 if not running else speed if fresh else None,
+        running=running,
+        waiting=sum(_int(load.get("num_waiting_reqs")) for load in loads),
+        kv_pct=max((_float(load.get("token_usage")) or 0.0 for load in loads), default=0.0) * 100,
+        accept_len=max((value for value in accepted if value), default=None),
+    )
+    moved = msgspec.structs.replace(memory.moved, loads_at=stamp or None)
+    if fresh and running:
+        moved = msgspec.structs.replace(moved, tokens_at=answer.at)
+    return _with_figures(memory, figures, moved)
+
+
+def _with_figures(memory: ServerMemory, figures: Figures, moved: Moved) -> ServerMemory:
+    history = memory.tok_history
+    if figures.tok_s is not None:
+        history = (*history, figures.tok_s)[-HISTORY:]
+    return msgspec.structs.replace(memory, figures=figures, tok_history=history, moved=moved)
+
+
+def _loads(body: str) -> list[dict[str, Any]]:
+    try:
+        page = json.loads(body)
+    except ValueError:
+        return []
+    loads = page.get("loads") if isinstance(page, dict) else None
+    return [load for load in loads if isinstance(load, dict)] if isinstance(loads, list) else []
+
+
+def _int(value: object) -> int:
+    return int(value) if isinstance(value, (int, float)) else 0
+
+
+def _float(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) else None
+
+
+def model_ids(answer: Http | None) -> tuple[str, ...]:
+    """The models that ``/v1/models`` names."""
+    if answer is None or answer.status != 200:
+        return ()
+    try:
+        page = json.loads(answer.body)
+    except ValueError:
+        return ()
+    data = page.get("data") if isinstance(page, dict) else None
+    if not isinstance(data, list):
+        return ()
+    return tuple(str(model["id"]) for model in data if isinstance(model, dict) and "id" in model)
+
+
+def lamps(memory: ServerMemory, port: int | None) -> tuple[Lamp, ...]:
+    """The five readiness signals, each as what it is; only the token proves."""
+    return (
+        _log_lamp(memory),
+        _port_lamp(memory, port),
+        _health_lamp(memory.answers.get(HEALTH)),
+        _models_lamp(memory.answers.get(MODELS)),
+        Lamp(name="token", says="unknown", value="not asked"),
+    )
+
+
+def _log_lamp(memory: ServerMemory) -> Lamp:
+    reading = memory.reading
+    if memory.source.path is None:
+        return Lamp(name="log", says="unknown", value="no readable log")
+    if reading.bind_error:
+        return Lamp(name="log", says="no", value="could not bind its port: a ready line is not believed")
+    if reading.ready_line is not None:
+        return Lamp(name="log", says="yes", value=f"ready line {reading.ready_line}")
+    return Lamp(name="log", says="waiting", value="no ready line yet")
+
+
+def _port_lamp(memory: ServerMemory, port: int | None) -> Lamp:
+    if port is None:
+        return Lamp(name="port", says="unknown", value="port not known")
+    newest = max(memory.answers.values(), key=lambda answer: answer.at, default=None)
+    if newest is None:
+        return Lamp(name="port", says="unknown", value=f"{port} not asked yet")
+    if newest.error == "refused":
+        return Lamp(name="port", says="waiting", value=f"{port} refused", at=newest.at)
+    if newest.error and newest.path == CONNECT:
+        return Lamp(name="port", says="no", value=f"{port} {newest.error}", at=newest.at)
+    return Lamp(name="port", says="yes", value=f"{port} open", at=newest.at)
+
+
+def _health_lamp(answer: Http | None) -> Lamp:
+    if answer is None:
+        return Lamp(name="health", says="unknown", value="not asked")
+    if answer.error:
+        says = "waiting" if answer.error == "refused" else "no"
+        return Lamp(name="health", says=says, value=answer.error, at=answer.at)
+    if answer.status == 200:
+        return Lamp(name="health", says="yes", value="200", at=answer.at)
+    if answer.status in _AUTH:
+        return Lamp(name="health", says="unknown", value=f"{answer.status}: alive, wants a key", at=answer.at)
+    empty = "" if answer.body else " empty"
+    return Lamp(name="health", says="waiting", value=f"{answer.status}{empty}", at=answer.at)
+
+
+def _models_lamp(answer: Http | None) -> Lamp:
+    if answer is None:
+        return Lamp(name="models", says="unknown", value="not asked")
+    if answer.error:
+        says = "waiting" if answer.error == "refused" else "no"
+        return Lamp(name="models", says=says, value=answer.error, at=answer.at)
+    ids = model_ids(answer)
+    if ids:
+        return Lamp(name="models", says="yes", value=", ".join(ids), at=answer.at)
+    return Lamp(name="models", says="waiting", value=f"{answer.status}, no model", at=answer.at)

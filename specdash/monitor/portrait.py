@@ -1,0 +1,111 @@
+"""A server as the screens see it, made from what the monitor remembers of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.monitor.commandline import LaunchFacts, launch_facts
+from specdash.monitor.judge import judge
+from specdash.monitor.limits import Limits
+from specdash.monitor.memory import ServerMemory
+from specdash.monitor.polling import lamps
+from specdash.monitor.rail import rail, steps
+from specdash.monitor.state import Figures, Gpu, Rank, Server
+from specdash.monitor.truth import sentence
+from specdash.monitor.words import State
+
+
+def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, limits: Limits) -> Server:
+    """The whole portrait at ``now``."""
+    family, reading = memory.family, memory.reading
+    facts = launch_facts(family.main.argv)
+    port, bind = address(memory)
+    judgement = judge(memory, gpus, now, limits)
+    return Server(
+        key=memory.key,
+        engine=family.engine,
+        name=f"{family.engine}:{port}" if port else family.engine,
+        pid=family.main.pid,
+        start=family.main.start,
+        started_at=family.main.started,
+        gone_at=memory.gone_at,
+        version=reading.version,
+        port=port,
+        bind=bind,
+        model=facts.model or reading.served_name or reading.model,
+        speculation=facts.speculation or reading.speculation,
+        parallel=facts.parallel or reading.parallel,
+        user=family.main.user or None,
+        log=memory.source,
+        ranks=_ranks(memory, gpus),
+        ranks_expected=reading.ranks_expected or facts.ranks,
+        processes=0 if memory.gone_at is not None and not family.members else 1 + len(family.members),
+        state=judgement.state,
+        phase=reading.phase,
+        role=reading.role,
+        progress=reading.progress,
+        lagging=judgement.lagging,
+        verdict=judgement.verdict,
+        truth=sentence(memory, judgement.state, judgement.verdict, judgement.diagnoses, now),
+        last_line_at=reading.last_line_at,
+        last_progress_at=reading.last_progress_at,
+        rail=rail(reading, judgement.state),
+        steps=steps(reading, judgement.state),
+        lamps=lamps(memory, port),
+        figures=_figures(memory, judgement.state),
+        tok_history=memory.tok_history,
+        milestones=reading.milestones,
+        diagnoses=judgement.diagnoses,
+        log_lines=reading.lines,
+        polls_hidden=memory.polls_hidden,
+    )
+
+
+def address(memory: ServerMemory) -> tuple[int | None, str | None]:
+    """Port and address: what really listens before what was asked for."""
+    family, reading = memory.family, memory.reading
+    facts: LaunchFacts = launch_facts(family.main.argv)
+    wanted = facts.port or reading.port or memory.default_port
+    for process in (family.main, *family.members):
+        if wanted in process.ports:
+            return wanted, process.bind
+    if facts.port is None and reading.port is None and family.main.ports:
+        return min(family.main.ports), family.main.bind
+    return wanted, None
+
+
+def _ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> tuple[Rank, ...]:
+    cards: dict[int, list[int]] = {}
+    for gpu in gpus:
+        for owner in gpu.owners:
+            cards.setdefault(owner.pid, []).append(gpu.card.index)
+    ranks = []
+    for process in (memory.family.main, *memory.family.members):
+        name = memory.family.ranks.get(process.pid)
+        if name is None:
+            continue
+        window = memory.cpu.get(process.pid)
+        ranks.append(
+            Rank(
+                name=name,
+                pid=process.pid,
+                start=process.start,
+                state=process.state,
+                gpus=tuple(cards.get(process.pid, ())),
+                cpu_pct=window.percent if window else None,
+                rss_mib=process.rss_mib,
+            )
+        )
+    return tuple(ranks)
+
+
+def _figures(memory: ServerMemory, state: State) -> Figures:
+    """What the endpoints tell, else the last batch line; nothing of a server that does not serve."""
+    if state not in ("ready", "degraded", "stalled"):
+        return Figures()
+    if memory.figures.at is not None:
+        return memory.figures
+    told = memory.reading.figures
+    if told.at is None:
+        return Figures()
+    return msgspec.structs.replace(told, source="log")

@@ -1,0 +1,129 @@
+"""A start as a person follows it: the phase rail and the ticking list of its milestones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from specdash.monitor.documents import Milestone, Progress
+from specdash.monitor.logtime import between
+from specdash.monitor.reading import Item, ItemKey, LogReading
+from specdash.monitor.state import Mark, RailItem, Step
+from specdash.monitor.words import PHASE_TITLES, PHASES, Part, Phase, Role, State
+
+ORDER: Mapping[str, tuple[Phase, ...]] = {
+    "sglang": ("dist_init", "weights", "kv_cache", "compile", "capture", "warmup", "serving"),
+    "vllm": ("dist_init", "weights", "compile", "kv_cache", "capture", "warmup", "serving"),
+}
+"""The order in which an engine passes its phases."""
+
+_OPTIONAL: frozenset[Phase] = frozenset({"compile", "dist_init"})
+"""Shown only once seen: many starts have none."""
+
+_SEEN_ONLY_BEFORE_READY: frozenset[Phase] = frozenset({"capture", "warmup"})
+"""Left out of the rail where a server became ready without them (eager mode, ``--skip-server-warmup``)."""
+
+
+def rail(reading: LogReading, state: State) -> tuple[RailItem, ...]:
+    """The phases of this start in their order, each done, at work, failed or still to come."""
+    order = ORDER.get(reading.engine or "", tuple(p for p in PHASES if p != "boot"))
+    by_phase: dict[Phase, dict[ItemKey, Item]] = {}
+    for key, item in reading.items.items():
+        by_phase.setdefault(key[1], {})[key] = item
+    shown = []
+    for phase in order:
+        items = by_phase.get(phase, {})
+        if not items and (phase in _OPTIONAL or (state == "ready" and phase in _SEEN_ONLY_BEFORE_READY)):
+            continue
+        shown.append(_rail_item(phase, items, reading, state))
+    return tuple(shown)
+
+
+def _rail_item(phase: Phase, items: Mapping[ItemKey, Item], reading: LogReading, state: State) -> RailItem:
+    mark = _mark(phase, items.values(), reading, state)
+    return RailItem(
+        phase=phase,
+        mark=mark,
+        title=PHASE_TITLES[phase],
+        took_s=_took(reading.milestones, phase) if mark == "done" else None,
+        progress=_counter(items.values()) if mark in ("active", "failed") else None,
+    )
+
+
+def _mark(phase: Phase, items: Iterable[Item], reading: LogReading, state: State) -> Mark:
+    if phase == "serving":
+        return "active" if state in ("ready", "degraded") else "pending"
+    at_work = list(items)
+    if phase == reading.phase and state not in ("ready", "degraded"):
+        return "failed" if state in ("crashed", "stalled") else "active"
+    if not at_work:
+        return "pending"
+    return "done" if all(item.end_line is not None for item in at_work) or state == "ready" else "active"
+
+
+def _counter(items: Iterable[Item]) -> Progress | None:
+    """The counter of what is open at the moment, of the rank that prints it."""
+    for item in items:
+        if item.end_line is None and item.total:
+            return Progress(done=item.done or 0, total=item.total, unit=item.unit or "")
+    return None
+
+
+def _took(
+    milestones: Iterable[Milestone], phase: Phase, role: Role | None = None, part: Part | None = None
+) -> float | None:
+    """From the first rank's begin to the last rank's end, by the log's own clock."""
+    begins, ends = [], []
+    for milestone in milestones:
+        if milestone.phase != phase or (role and (milestone.role, milestone.part) != (role, part)):
+            continue
+        if milestone.event == "begin":
+            begins.append(milestone.time)
+        elif milestone.event == "end":
+            ends.append(milestone.time)
+    return between(begins[0], ends[-1]) if begins and ends else None
+
+
+def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
+    """The milestones of this start as a list that ticks itself, in the order in which they began."""
+    groups: dict[tuple[Role, Phase, Part | None], list[Item]] = {}
+    for (role, phase, part, _rank), item in reading.items.items():
+        groups.setdefault((role, phase, part), []).append(item)
+    several_roles = any(role == "draft" for role, _, _ in groups)
+    ordered = sorted(groups.items(), key=lambda entry: _first_line(entry[1]))
+    shown = [
+        _step(key, items, reading, state, several_roles=several_roles)
+        for key, items in ordered
+        if key[1] not in ("boot", "serving")
+    ]
+    serving: Mark = "done" if state in ("ready", "degraded") else "pending"
+    return (*shown, Step(title="ready", mark=serving))
+
+
+def _first_line(items: Iterable[Item]) -> int:
+    return min((item.begin_line or item.end_line or 0 for item in items), default=0)
+
+
+def _step(
+    key: tuple[Role, Phase, Part | None],
+    items: list[Item],
+    reading: LogReading,
+    state: State,
+    *,
+    several_roles: bool,
+) -> Step:
+    role, phase, part = key
+    ended = sum(item.end_line is not None for item in items)
+    open_now = ended < len(items)
+    mark: Mark = "done"
+    if open_now and state not in ("ready", "degraded"):
+        mark = "failed" if state in ("crashed", "stalled") else "active"
+    counter = _counter(items)
+    detail = f"{counter.done}/{counter.total}" if counter and mark != "done" else None
+    if detail is None and mark != "done" and len(items) > 1:
+        detail = f"{ended} of {len(items)} ranks"
+    return Step(
+        title=" ".join(filter(None, (PHASE_TITLES[phase], role if several_roles else None, part))),
+        mark=mark,
+        took_s=_took(reading.milestones, phase, role, part) if mark == "done" else None,
+        detail=detail,
+    )

@@ -1,0 +1,17 @@
+"""Times as a person says them."""
+
+from __future__ import annotations
+
+
+def ago(seconds: float | None) -> str:
+    """``4 s``, ``2:41``, ``8:00:12``, ``3 d 4 h``; ``?`` for what is not known."""
+    if seconds is None:
+        return "?"
+    whole = max(0, int(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60}:{whole % 60:02}"
+    if whole < 2 * 86400:
+        return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"

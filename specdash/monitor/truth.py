@@ -1,0 +1,58 @@
+"""The sentence of truth: what was seen of a server, how old it is, and what that makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specdash.monitor.documents import Diagnosis, Verdict
+from specdash.monitor.memory import ServerMemory
+from specdash.monitor.polling import CONNECT, HEALTH
+from specdash.monitor.spans import ago
+from specdash.monitor.words import State
+
+
+def sentence(
+    memory: ServerMemory, state: State, verdict: Verdict, diagnoses: tuple[Diagnosis, ...], now: float
+) -> str:
+    """One line, most telling first; parts that were not seen are left out, never made up."""
+    if state in ("crashed", "stopped"):
+        return " · ".join(_ended(memory, state, diagnoses, now))
+    return " · ".join((*_work(memory, state, now), *_life(memory, verdict, now)))
+
+
+def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...], now: float) -> Iterator[str]:
+    root = next((diagnosis for diagnosis in diagnoses if diagnosis.root), None)
+    when = memory.gone_at or memory.reading.last_line_at
+    yield f"{state} {ago(now - when)} ago" if when is not None else state
+    if root:
+        yield root.summary
+    if memory.family.orphaned or (memory.gone_at is not None and memory.family.members):
+        yield f"{len(memory.family.members) or 1} processes left behind"
+
+
+def _work(memory: ServerMemory, state: State, now: float) -> Iterator[str]:
+    figures = memory.figures
+    if state in ("ready", "degraded") and figures.running is not None:
+        if memory.moved.tokens_at is not None and figures.running:
+            yield f"last token {ago(now - memory.moved.tokens_at)} ago"
+        yield f"{figures.running} running {figures.waiting or 0} waiting"
+
+
+def _life(memory: ServerMemory, verdict: Verdict, now: float) -> Iterator[str]:
+    reading = memory.reading
+    serving = reading.phase == "serving"
+    if reading.last_progress_at is not None and not serving:
+        yield f"last progress {ago(now - reading.last_progress_at)} ago"
+    if reading.last_line_at is not None:
+        yield f"last line {ago(now - reading.last_line_at)} ago"
+    elif memory.source.path is None:
+        yield "no log to read"
+    for path, name in ((CONNECT, "port"), (HEALTH, "/health")):
+        answer = memory.answers.get(path)
+        if answer is not None and (answer.error or path == HEALTH):
+            said = answer.error or f"{answer.status}{'' if answer.body or answer.status == 200 else ' empty'}"
+            age = f" {ago(now - answer.at)} ago" if now - answer.at > 5 else ""
+            yield f"{name} {said}{age}"
+    yield f"{1 + len(memory.family.members)} processes"
+    if verdict.limit_s is not None and verdict.word in ("suspect", "stalled") and verdict.since_s is not None:
+        yield f"limit {ago(verdict.limit_s)}"

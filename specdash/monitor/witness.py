@@ -1,0 +1,130 @@
+"""The evidence on one server at one moment, gathered from what the monitor remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, RankSeen
+from specdash.monitor.frames import Http
+from specdash.monitor.memory import ServerMemory
+from specdash.monitor.movement import compilers
+from specdash.monitor.polling import HEALTH, MODELS
+from specdash.monitor.state import Gpu
+
+
+def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence:
+    """Everything known about this server's life at ``now``."""
+    reading, moved = memory.reading, memory.moved
+    mine = _gpus_of_ranks(memory, gpus)
+
+    def age(at: float | None) -> float | None:
+        return None if at is None else max(0.0, now - at)
+
+    milestones = [at for item in reading.items.values() for at in (item.begin_at, item.end_at) if at]
+    figures = memory.figures
+    return Evidence(
+        engine=memory.family.engine,
+        phase=reading.phase,
+        role=reading.role,
+        progress=reading.progress,
+        progress_age_s=age(reading.last_progress_at),
+        milestone_age_s=age(max(milestones, default=None)),
+        line_age_s=age(reading.last_line_at),
+        process_age_s=age(moved.process_at),
+        cpu_age_s=age(moved.cpu_at),
+        read_age_s=age(moved.read_at),
+        read_mib_s=moved.read_mib_s,
+        memory_age_s=age(moved.memory_at),
+        batch_age_s=age(reading.figures.at),
+        tokens_age_s=age(moved.tokens_at),
+        loads_age_s=age(moved.loads_at),
+        compilers=compilers(memory),
+        running=figures.running if figures.at is not None else reading.figures.running,
+        waiting=figures.waiting if figures.at is not None else reading.figures.waiting,
+        ready=reading.state == "ready",
+        stopping=bool(reading.stop_requested),
+        main=_main(memory, now),
+        ranks=_ranks(memory, mine, now),
+        behind=reading.lagging,
+        cards=tuple(_card(gpu) for gpu in mine.values()),
+        health=_answer(memory.answers.get(HEALTH), now),
+        models=_answer(memory.answers.get(MODELS), now),
+    )
+
+
+def _gpus_of_ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> dict[int, Gpu]:
+    """pid → the card that this process owns memory of (the fullest where it owns several)."""
+    found: dict[int, Gpu] = {}
+    sizes: dict[int, int] = {}
+    for gpu in gpus:
+        for owner in gpu.owners:
+            if owner.server == memory.key and (owner.mib or 0) >= sizes.get(owner.pid, 0):
+                found[owner.pid], sizes[owner.pid] = gpu, owner.mib or 0
+    return found
+
+
+def _main(memory: ServerMemory, now: float) -> RankSeen:
+    main = memory.family.main
+    gone = memory.gone_at is not None or memory.family.orphaned
+    state, since = memory.states.get(main.pid, (main.state, now))
+    window = memory.cpu.get(main.pid)
+    return RankSeen(
+        name="main",
+        pid=main.pid,
+        state="gone" if gone else PROCESS_STATES.get(state),
+        state_age_s=now - since,
+        cpu_pct=window.percent if window else None,
+    )
+
+
+def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[RankSeen, ...]:
+    seen = []
+    for pid, name in sorted(memory.names.items(), key=lambda entry: _order(entry[1])):
+        if pid == memory.family.main.pid:
+            continue
+        state, since = memory.states.get(pid, (None, now))
+        if pid in memory.lost:
+            state, since = "gone", memory.lost[pid]
+        card = gpus[pid].card if pid in gpus else None
+        window = memory.cpu.get(pid)
+        seen.append(
+            RankSeen(
+                name=name,
+                pid=pid,
+                state=PROCESS_STATES.get(state) if state else None,
+                state_age_s=now - since,
+                cpu_pct=window.percent if window else None,
+                util=card.util if card else None,
+                power_w=card.power_w if card else None,
+                power_limit_w=card.power_limit_w if card else None,
+            )
+        )
+    return tuple(seen)
+
+
+def _order(rank: str) -> tuple[str, int]:
+    """TP2 before TP10."""
+    head = rank.rstrip("0123456789")
+    digits = rank[len(head) :]
+    return head, int(digits) if digits else -1
+
+
+def _card(gpu: Gpu) -> CardSeen:
+    card = gpu.card
+    return CardSeen(
+        index=card.index,
+        used_mib=card.used_mib,
+        total_mib=card.total_mib,
+        util=card.util,
+        power_w=card.power_w,
+        power_limit_w=card.power_limit_w,
+        error=card.error,
+    )
+
+
+def _answer(answer: Http | None, now: float) -> Answer | None:
+    if answer is None:
+        return None
+    return Answer(
+        status=answer.status, error=answer.error, body=answer.body[:200], age_s=max(0.0, now - answer.at)
+    )

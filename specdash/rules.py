@@ -1,0 +1,35 @@
+"""What the monitor must know beforehand, put together once: grammars, process titles, limits."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from specdash.engines.common import default_limits
+from specdash.engines.grammar import Grammar
+from specdash.engines.loader import default_grammars
+from specdash.monitor.memory import Rules
+from specdash.monitor.servers import Titles
+
+_NEVER = r"(?!)"
+
+
+def titles_of(grammar: Grammar) -> Titles:
+    """How this engine's processes are called."""
+    spec = grammar.spec
+    processes = spec.processes
+    return Titles(
+        engine=spec.name,
+        main=re.compile(processes.main or _NEVER),
+        member=re.compile(processes.member or _NEVER),
+        rank=re.compile(processes.rank or _NEVER),
+        default_port=spec.default_port or 8000,
+        watch=tuple(pattern for pattern in (processes.main, processes.member) if pattern),
+    )
+
+
+@lru_cache(maxsize=1)
+def default_rules() -> Rules:
+    """The shipped engines and limits."""
+    grammars = tuple(default_grammars())
+    return Rules(grammars=grammars, titles=tuple(map(titles_of, grammars)), limits=default_limits())

@@ -1,0 +1,252 @@
+"""One host: the link to its agent, the monitor that makes a picture of it, and the logs.
+
+The only object that screens and commands talk to. It holds no rule of its own: the monitor says what the
+frames mean and what should be observed next; the session asks the agent for exactly that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from specdash import __version__
+from specdash.door import admit
+from specdash.logbuffer import LogBuffer
+from specdash.monitor.frames import AnyFrame, Hello, Link, Log
+from specdash.monitor.observe import acknowledge, observe, start
+from specdash.monitor.polling import PollPlan
+from specdash.monitor.state import HostState
+from specdash.monitor.wants import wants
+from specdash.monitor.words import PHASE_TITLES
+from specdash.remote.asking import Prompter
+from specdash.remote.link import Link as RemoteLink
+from specdash.remote.options import LinkOptions
+from specdash.remote.target import Target, parse_target
+from specdash.rules import default_rules
+
+BACKLOG = 8 << 20
+"""Bytes of a log that are read when we come: its end is there at once, the start of this launch soon."""
+
+ACK_EVERY = 256 << 10
+ENV_SEEN = (
+    "^NCCL_",
+    "^CUDA_",
+    "^VLLM_",
+    "^SGLANG_",
+    "^HF_HUB_OFFLINE$",
+    "^TORCH_NCCL_",
+    "^GLOO_",
+    "^LOCAL_RANK$",
+)
+"""Names of variables whose values leave the host: what steers an engine, nothing that could be a secret."""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What the command line says about one host."""
+
+    watch: bool = False
+    probe: bool = False
+    log: str | None = None
+    interval: float = 1.0
+    ssh_config: Path | None = None
+    port: int | None = None
+    identity: Path | None = None
+    jump: str | None = None
+    via_openssh: bool = False
+    sudo: bool = False
+    prompter: Prompter | None = None
+    on_frame: Callable[[AnyFrame], None] | None = None
+    """Sees every frame after the door: recordings."""
+
+
+@dataclass
+class _Tail:
+    """A log that is followed."""
+
+    buffer: LogBuffer = field(default_factory=LogBuffer)
+    cursor: dict[str, Any] | None = None
+    unacknowledged: int = 0
+
+
+class Session:
+    """A live host (see ``specdash.source.Source``)."""
+
+    def __init__(self, target: Target, options: SessionOptions) -> None:
+        self._options = options
+        self._target = target
+        self._memory = start(str(target), default_rules(), options.log)
+        self._tails: dict[str, _Tail] = {}
+        self._polls: dict[str, PollPlan] = {}
+        self._listeners: list[Callable[[], None]] = []
+        self._told = False
+        self._ruled: dict[str, int] = {}
+        self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
+
+    @property
+    def target(self) -> str:
+        """The host as the operator named it."""
+        return str(self._target)
+
+    @property
+    def watch_only(self) -> bool:
+        """The agent was started without acting verbs."""
+        return self._options.watch
+
+    @property
+    def state(self) -> HostState:
+        """The newest picture."""
+        return self._memory.picture
+
+    def log(self, server_key: str) -> LogBuffer | None:
+        """The received bytes of that server's log."""
+        server = next((s for s in self._memory.servers if s.key == server_key), None)
+        tail = self._tails.get(server.source.path) if server and server.source.path else None
+        return tail.buffer if tail else None
+
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call ``changed`` soon after each change; changes that come together share one call."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    async def run(self) -> None:
+        """Connect, follow and reconnect until stopped."""
+        await self._link.run()
+
+    async def stop(self) -> None:
+        """Let go of the host; the server is not touched."""
+        await self._link.stop()
+
+    def refresh(self) -> None:
+        """Reconnect at once where the link is lost, else sample at once."""
+        if self.state.link.state in ("lost", "refused", "connecting"):
+            self._link.retry_now()
+        else:
+            self._link.send({"r": "refresh"})
+
+    def acknowledge(self, alert_key: str) -> None:
+        """The operator has seen this alert."""
+        self._memory = acknowledge(self._memory, alert_key)
+        self._tell()
+
+    def _take(self, frame: AnyFrame) -> None:
+        """One frame from the link, or one that the link itself made."""
+        frame = admit(frame)
+        if self._options.on_frame is not None:
+            self._options.on_frame(frame)
+        self._memory = observe(self._memory, frame)
+        if isinstance(frame, Hello):
+            self._introduce()
+        elif isinstance(frame, Log):
+            self._keep(frame)
+        if not isinstance(frame, Link) or frame.state == "live":
+            self._ask()
+        self._tell()
+
+    def _introduce(self) -> None:
+        """A new agent knows nothing yet: say what to watch and where the logs go on."""
+        titles = self._memory.rules.titles
+        match = [pattern for engine in titles for pattern in engine.watch]
+        self._link.send(
+            {"r": "watch", "match": match, "env": list(ENV_SEEN), "interval": self._options.interval}
+        )
+        self._polls.clear()
+        for path, tail in self._tails.items():
+            self._follow(path, tail)
+
+    def _ask(self) -> None:
+        """Bring what the agent does in line with what the monitor wants."""
+        wanted = wants(self._memory)
+        for path in wanted.tails - self._tails.keys():
+            self._tails[path] = _Tail()
+            self._follow(path, self._tails[path])
+        plans = {plan.server: plan for plan in wanted.polls}
+        for server in self._polls.keys() - plans.keys():
+            if self._link.send({"r": "unpoll", "server": server}):
+                del self._polls[server]
+        for server, plan in plans.items():
+            if self._polls.get(server) != plan and self._link.send(_poll_request(plan)):
+                self._polls[server] = plan
+
+    def _follow(self, path: str, tail: _Tail) -> None:
+        tail.unacknowledged = 0
+        self._link.send({"r": "tail", "path": path, "backlog": BACKLOG, "cursor": tail.cursor})
+
+    def _keep(self, frame: Log) -> None:
+        """Store the bytes, acknowledge them, and draw the rules of the phases that they show."""
+        tail = self._tails.get(frame.path)
+        if tail is None:
+            return
+        raw = frame.raw
+        if frame.break_ == "start":
+            tail.buffer = LogBuffer()
+            self._ruled.pop(frame.path, None)
+        # A backlog was written before we came: nobody knows when its lines arrived.
+        backlog = frame.break_ == "start" or frame.offset + len(raw) < frame.size
+        tail.buffer.append(raw, at=None if backlog else frame.at, break_=frame.break_)
+        end = frame.offset + len(raw)
+        tail.cursor = {"file": frame.file, "offset": end, "head": frame.head}
+        tail.unacknowledged += len(raw)
+        if tail.unacknowledged >= ACK_EVERY:
+            tail.unacknowledged = 0
+            self._link.send({"r": "ack", "path": frame.path, "offset": end})
+        self._draw_rules(frame.path, tail.buffer)
+
+    def _draw_rules(self, path: str, buffer: LogBuffer) -> None:
+        """One rule where a phase begins for the first rank."""
+        server = next((s for s in self._memory.servers if s.source.path == path), None)
+        if server is None:
+            return
+        milestones = server.reading.milestones
+        done = self._ruled.get(path, 0)
+        if done > len(milestones):
+            done = 0  # a new launch in the same file
+        earlier = {(m.role, m.phase, m.part) for m in milestones[:done]}
+        for milestone in milestones[done:]:
+            group = (milestone.role, milestone.phase, milestone.part)
+            if milestone.event == "begin" and group not in earlier:
+                words = (PHASE_TITLES[milestone.phase], milestone.role if milestone.role == "draft" else None)
+                buffer.rule(milestone.line, "phase", " ".join(filter(None, (*words, milestone.part))))
+            earlier.add(group)
+        self._ruled[path] = len(milestones)
+
+    def _tell(self) -> None:
+        if self._listeners and not self._told:
+            self._told = True
+            asyncio.get_running_loop().call_soon(self._call_listeners)
+
+    def _call_listeners(self) -> None:
+        self._told = False
+        for changed in tuple(self._listeners):
+            changed()
+
+
+def _link_options(options: SessionOptions) -> LinkOptions:
+    return LinkOptions(
+        ssh_config=options.ssh_config,
+        port=options.port,
+        identity=options.identity,
+        jump=options.jump,
+        via_openssh=options.via_openssh,
+        sudo=options.sudo,
+        agent={"watch": options.watch, "probe": options.probe, "version": __version__},
+    )
+
+
+def _poll_request(plan: PollPlan) -> dict[str, Any]:
+    calls = [
+        {"path": c.path, "every": c.every, "limit": c.limit, "keep": list(c.keep), "body": c.body}
+        for c in plan.calls
+    ]
+    return {"r": "poll", "server": plan.server, "host": plan.host, "port": plan.port, "calls": calls}
+
+
+def open_source(target: str, options: SessionOptions) -> Session:
+    """The host that ``target`` names, not yet connected.
+
+    Raises ``SpecdashError`` where the target is no target.
+    """
+    return Session(parse_target(target), options)

@@ -243,6 +243,8 @@ class Link(Frame, frozen=True, kw_only=True):
 
     state: Literal["connecting", "live", "stale", "lost", "refused"]
     reason: str | None = None
+    key: str | None = None
+    """The diagnosis key of the reason, ``ssh_*``."""
     retry_in_s: float | None = None
     attempt: int = 0
     rtt_ms: float | None = None

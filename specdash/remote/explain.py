@@ -1,0 +1,82 @@
+"""What asyncssh and the network raise, said in our own sentences."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import asyncssh
+from asyncssh.config import ConfigParseError
+
+from specdash.remote.errors import LinkError, failure
+from specdash.remote.login import Login
+from specdash.remote.sshconfig import Hop
+
+
+def explain(
+    error: BaseException, hop: Hop, login: Login | None = None, *, typed_before: bool = False
+) -> LinkError:
+    """Turn a failure to connect into a row of the table."""
+    host = f"jump host {hop.name}" if hop.jump else hop.name
+    place = {"host": host, "address": hop.hostname, "port": hop.port}
+    detail = str(error) or type(error).__name__
+    if isinstance(error, asyncssh.PermissionDenied) and login is not None:
+        return _denied(host, hop, login, typed_before)
+    if isinstance(error, asyncssh.ChannelOpenError):
+        return failure("ssh_max_sessions", host=host, detail=error.reason)
+    if isinstance(error, asyncssh.DisconnectError):
+        return _disconnected(error, host, hop, login)
+    if isinstance(error, socket.gaierror):
+        return failure("ssh_no_address", host=host, detail=error.strerror or detail)
+    if isinstance(error, ConnectionRefusedError):
+        return failure("ssh_port_refused", **place)
+    if isinstance(error, asyncio.TimeoutError):
+        return failure("ssh_timeout", **place, seconds=hop.timeout)
+    if isinstance(error, ConnectionResetError | BrokenPipeError):
+        return failure("ssh_max_startups", host=host)
+    if isinstance(error, OSError):
+        return failure("ssh_unreachable", **place, detail=error.strerror or detail)
+    if isinstance(error, ConfigParseError | ValueError):
+        return failure("ssh_config_divergence", host=host, detail=detail)
+    return failure("ssh_connection_dead", host=host, detail=detail)
+
+
+def _disconnected(error: asyncssh.DisconnectError, host: str, hop: Hop, login: Login | None) -> LinkError:
+    text = error.reason
+    if isinstance(error, asyncssh.KeyExchangeFailed):
+        return failure("ssh_no_common_algorithm", host=host, detail=text)
+    if "Too many authentication failures" in text:
+        return failure("ssh_auth_agent", host=host)
+    if "Login timeout" in text:
+        return failure("ssh_login_timeout", host=host)
+    if isinstance(error, asyncssh.ProtocolNotSupported) or "banner" in text or "version" in text.lower():
+        return failure("ssh_not_ssh", host=host, port=hop.port, detail=text)
+    if isinstance(error, asyncssh.ConnectionLost):
+        if login is not None and login.verdict is not None:
+            return failure(
+                "ssh_connection_dead", host=host, detail=f"the connection broke during the login: {text}"
+            )
+        if hop.proxy_command:
+            return failure("ssh_proxy_command", host=host, detail=hop.proxy_command)
+        return failure("ssh_max_startups", host=host)
+    return failure("ssh_connection_dead", host=host, detail=text)
+
+
+def _denied(host: str, hop: Hop, login: Login, typed_before: bool) -> LinkError:
+    """Say who was refused, with what, and what would help."""
+    if typed_before and login.wants and not login.answered:
+        return failure("ssh_2fa", host=host, what=login.wants)
+    tried = f"offered: {', '.join(login.tried)}" if login.tried else "there was no key to offer"
+    if login.answered:
+        tried += ", and what was typed"
+    if login.locked:
+        tried += f"; not opened: {', '.join(login.locked)} (needs its passphrase)"
+    if login.said:
+        tried += f"; it says: {' '.join(login.said)}"
+    if login.locked:
+        advice = f"add it to the ssh-agent (ssh-add {login.locked[0]}), or connect where specdash can ask"
+    elif login.wants and not login.answered:
+        advice = f"it would take {login.wants}: connect where specdash can ask, or add a key there"
+    else:
+        advice = f"is {hop.user} right, and the key in its authorized_keys?"
+    return failure("ssh_auth", host=host, user=hop.user, tried=tried, advice=advice)

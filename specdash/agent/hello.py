@@ -1,0 +1,60 @@
+"""Who and where the agent is."""
+
+import os
+import sys
+
+from specdash.agent import PROTOCOL, procfs
+from specdash.agent.processes import user_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from specdash.agent.host import Host
+
+
+def container(proc: str) -> "str | None":
+    """Why we think that this is the inside of a container, or None."""
+    for mark, word in (("/.dockerenv", "docker"), ("/run/.containerenv", "podman")):
+        if os.path.exists(mark):
+            return word
+    for path in ("/run/systemd/container", proc + "/1/cgroup"):
+        try:
+            text = procfs.read(path).decode("utf-8", "replace")
+        except OSError:
+            continue
+        if path.startswith("/run"):
+            return text.strip() or "container"
+        for mark, word in (("docker", "docker"), ("kubepods", "kubernetes"), ("lxc", "lxc")):
+            if mark in text:
+                return word
+    if os.path.exists(proc + "/1/comm"):
+        try:
+            if procfs.read(proc + "/2/comm").strip() == b"kthreadd":
+                return None
+        except OSError:
+            pass
+        return "pid namespace"  # the machine's own process table has the kernel's threads under pid 2
+    return None
+
+
+def hello(host: "Host", options: "dict[str, Any]") -> "dict[str, Any]":
+    """The first frame."""
+    names = os.uname()
+    return {
+        "t": "hello",
+        "at": host.now(),
+        "proto": PROTOCOL,
+        "specdash": str(options.get("version") or ""),
+        "host": host.hostname(),
+        "boot": host.boot_id(),
+        "pid": os.getpid(),
+        "uid": os.getuid(),
+        "user": user_name(os.getuid()),
+        "python": "%d.%d.%d" % sys.version_info[:3],
+        "kernel": names.release,
+        "verbs": ["look"] if options.get("watch") else ["look", "act"],
+        "container": container(host.proc),
+        "simulated": bool(host.simulated),
+        "cpus": os.cpu_count() or 1,
+    }

@@ -1,0 +1,104 @@
+"""The host as the agent reaches it: clocks, processes, devices. A simulated host brings its own."""
+
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+ADAPTER_VARIABLE = "SPECDASH_HOST_ADAPTER"
+
+CLOCK_BOOTTIME = 7
+"""Linux's clock that counts suspended time too; the ``time`` module names it only from Python 3.7 on."""
+
+NETWORK_DISKS = frozenset(("nfs", "nfs4", "cifs", "smb3", "lustre", "beegfs", "ceph", "gpfs", "wekafs", "9p"))
+UNINTERESTING = ("/boot", "/dev", "/etc", "/proc", "/run", "/snap", "/sys", "/var/lib/docker")
+MOST_DISKS = 8
+
+
+class Host(object):
+    """This machine. Everything the agent learns of time, processes and devices comes through here."""
+
+    simulated = False
+    proc = "/proc"
+    shm = "/dev/shm"
+    uvm = "/dev/nvidia-uvm"
+    """The device whose mapping marks a CUDA context."""
+
+    def now(self) -> float:
+        """Seconds since the epoch on this host's clock: the ``at`` of every frame."""
+        return time.time()
+
+    def monotonic(self) -> float:
+        """Seconds of real time: deadlines and heartbeats, on a simulated host too."""
+        return time.monotonic()
+
+    def boot_id(self) -> str:
+        """The kernel's boot id: with pid and start time the identity of a process."""
+        try:
+            with open(self.proc + "/sys/kernel/random/boot_id") as file:
+                return file.read().strip()
+        except OSError:
+            return ""
+
+    def hostname(self) -> str:
+        """The name the host gives itself."""
+        return os.uname().nodename
+
+    def pids(self) -> "list[int]":
+        """Every process id visible on this host."""
+        return [int(name) for name in os.listdir(self.proc) if name.isdigit()]
+
+    def ppid_shown(self, pid: int, ppid: int) -> int:
+        """The parent to report: a simulated host hides its own machinery behind pid 1."""
+        return ppid
+
+    def started_at(self, pid: int, start_ticks: int) -> float:
+        """Seconds since the epoch at which a process began, from field 22 of ``/proc/PID/stat``."""
+        ticks = os.sysconf("SC_CLK_TCK") or 100
+        return time.time() - (time.clock_gettime(CLOCK_BOOTTIME) - start_ticks / float(ticks))
+
+    def mtime(self, status: os.stat_result) -> float:
+        """A file's modification time on this host's clock."""
+        return status.st_mtime
+
+    def nvml(self) -> "Any":
+        """NVML's Python binding. Raises ImportError where it cannot be loaded."""
+        import pynvml  # type: ignore[import-untyped]
+
+        return pynvml
+
+    def disks(self) -> "list[str]":
+        """Mount points worth a line: the root, then local and network file systems."""
+        found = ["/"]
+        seen = set()
+        try:
+            with open(self.proc + "/self/mounts", errors="replace") as file:
+                mounts = [line.split() for line in file]
+        except OSError:
+            return found
+        for fields in mounts:
+            if len(fields) < 3:
+                continue
+            device, folder, kind = fields[0], fields[1].replace("\\040", " "), fields[2]
+            local = device.startswith("/dev/") and not device.startswith("/dev/loop")
+            if folder.startswith(UNINTERESTING) or device in seen or not (local or kind in NETWORK_DISKS):
+                continue
+            seen.add(device)
+            if folder != "/":
+                found.append(folder)
+        return found[:MOST_DISKS]
+
+
+def load_host() -> Host:
+    """This machine, or what the file named by ``SPECDASH_HOST_ADAPTER`` makes of it: its ``make(Host)``."""
+    path = os.environ.get(ADAPTER_VARIABLE)
+    if not path:
+        return Host()
+    with open(path, encoding="utf-8") as file:
+        source = file.read()
+    names: "dict[str, Any]" = {"__name__": "specdash_host_adapter", "__file__": path}
+    exec(compile(source, path, "exec"), names)
+    host: "Host" = names["make"](Host)
+    return host

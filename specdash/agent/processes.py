@@ -1,0 +1,265 @@
+"""The processes of the servers and the owners of GPU memory, found again and again at little cost.
+
+A command line is matched when a process is new (and rarely again); of the matching ones only the few
+numbers that move are read at each look.
+"""
+
+import os
+import re
+
+from specdash.agent import procfs, sockets, wire
+from specdash.agent.crew import Crew, Stuck
+from specdash.agent.details import GONE, Watched
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from re import Pattern
+    from typing import Any
+
+    from specdash.agent.host import Host
+
+    Json = dict[str, Any]
+
+AT_MOST_EVERY = 2.0
+"""Seconds between two frames while nothing important has changed."""
+PATIENCE = 3.0
+"""Seconds that reading one file of /proc may take."""
+YOUNG, YOUNG_PAUSE, OLD_PAUSE, KERNEL_PAUSE = 60.0, 2.0, 20.0, 120.0
+"""Seconds: when, and how often, a process that does not match is looked at again."""
+MAPS_A_ROUND = 2
+PORTS_COST_SHARE = 500.0
+"""The kernel's socket table is read so rarely that it costs at most one part in this many."""
+
+
+class Seen(object):
+    """A process that we have looked at: just enough to know whether it is worth more."""
+
+    __slots__ = ("check_at", "matched", "ppid", "start")
+
+    def __init__(self, stat: procfs.Stat) -> None:
+        self.start = stat.start
+        self.ppid = stat.ppid
+        self.matched = False
+        self.check_at = 0.0
+
+
+class Processes(object):
+    """Scans /proc in a thread of its own and sends ``processes`` frames."""
+
+    def __init__(
+        self,
+        host: "Host",
+        send: "Callable[[Json], None]",
+        complain: "Callable[[str], None]",
+        owners: "Callable[[], Iterable[int]]" = tuple,
+    ) -> None:
+        self.host = host
+        self.crew = Crew("processes", self._round, PATIENCE, host.monotonic, complain)
+        self._send = send
+        self._owners = owners
+        self._request: "tuple[list[Pattern[str]], list[Pattern[str]], float]" = ([], [], 1.0)
+        self._patterns: "list[Pattern[str]]" = []
+        self._ours = frozenset((os.getpid(),))
+        self._seen: "dict[int, Seen]" = {}
+        self._watched: "dict[int, Watched]" = {}
+        self._users: "dict[int, str]" = {}
+        self._listening: "dict[int, tuple[int, str]]" = {}
+        self._searched: "tuple[frozenset[int], frozenset[int]]" = (frozenset(), frozenset())
+        self._ports_due = 0.0
+        self._sent: "object" = None
+        self._sent_at = 0.0
+
+    def watch(self, match: "list[str]", env: "list[str]", interval: float) -> None:
+        """Follow these from now on. Raises ``wire.BadRequest`` for a bad regular expression."""
+        try:
+            patterns = [re.compile(pattern) for pattern in match]
+            names = [re.compile(pattern) for pattern in env]
+        except re.error as error:
+            raise wire.BadRequest("watch: %r is no regular expression: %s" % (error.pattern, error))
+        self._request = (patterns, names, min(60.0, max(0.2, interval)))
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Look now, and send what is seen."""
+        self._sent = None
+        self.crew.wake()
+
+    def _round(self) -> "float | None":
+        patterns, names, interval = self._request
+        if not patterns:
+            return None
+        began = self.host.monotonic()
+        if patterns is not self._patterns:
+            self._patterns = patterns
+            self._seen.clear()
+        self._find(began)
+        self._observe(names, began)
+        self._find_ports(began)
+        self._find_contexts(began)
+        self._report(began)
+        return max(0.05, interval - (self.host.monotonic() - began))
+
+    # ------------------------------------------------------------------ which processes
+
+    def _find(self, now: float) -> None:
+        alive = set(self.host.pids())
+        alive -= self._ours
+        for pid in [pid for pid in self._seen if pid not in alive]:
+            del self._seen[pid]
+        for pid in [pid for pid in self._watched if pid not in alive]:
+            del self._watched[pid]
+        fresh = False
+        for pid in alive:
+            seen = self._seen.get(pid)
+            if seen is None or (now >= seen.check_at and pid not in self._watched):
+                fresh = self._examine(pid, now) or fresh
+        owners = [pid for pid in self._owners() if pid in self._seen and pid not in self._watched]
+        for pid in owners:
+            self._seen[pid].matched = True
+        if fresh or owners:
+            self._descend()
+
+    def _examine(self, pid: int, now: float) -> bool:
+        """Look whether a process matches; whether that may have changed the set of the watched."""
+        folder = "%s/%d" % (self.host.proc, pid)
+        try:
+            stat = procfs.Stat(procfs.read(folder + "/stat"))
+        except (OSError, ValueError, IndexError):
+            return False
+        seen = self._seen.get(pid)
+        new = seen is None or seen.start != stat.start
+        if seen is None or new:
+            seen = self._seen[pid] = Seen(stat)
+            self._watched.pop(pid, None)
+        if stat.kernel:
+            seen.check_at = now + KERNEL_PAUSE
+            return False
+        young = now - stat.start / procfs.TICKS < YOUNG
+        seen.check_at = now + (YOUNG_PAUSE if young else OLD_PAUSE)
+        try:
+            argv = procfs.arguments(self.crew.wait_for(pid, procfs.read, folder + "/cmdline"))
+        except (OSError, Stuck):
+            return new
+        line = " ".join(argv)
+        matched = any(pattern.search(line) for pattern in self._patterns)
+        changed = matched and not seen.matched
+        seen.matched = matched or seen.matched
+        return new or changed
+
+    def _descend(self) -> None:
+        """Matching processes and their descendants. Once watched, a process stays so, whoever adopts it."""
+        chosen = {pid for pid, seen in self._seen.items() if seen.matched}
+        chosen.update(self._watched)
+        found = chosen
+        while found:
+            found = {pid for pid, seen in self._seen.items() if seen.ppid in chosen and pid not in chosen}
+            chosen |= found
+        for pid in chosen.difference(self._watched):
+            try:
+                stat = procfs.Stat(procfs.read("%s/%d/stat" % (self.host.proc, pid)))
+            except (OSError, ValueError, IndexError):
+                continue
+            self._watched[pid] = Watched(self.host, pid, stat)
+
+    # ------------------------------------------------------------------ what they do
+
+    def _observe(self, names: "list[Pattern[str]]", now: float) -> None:
+        for pid, process in list(self._watched.items()):
+            try:
+                stat = procfs.Stat(procfs.read(process.folder + "/stat"))
+                if stat.start != process.stat.start:  # the pid went to another process
+                    del self._watched[pid]
+                    del self._seen[pid]
+                    continue
+                process.glance(stat)
+                if now >= process.look_due:
+                    self.crew.wait_for(pid, process.look, names, now)
+                    process.user = self._user(process.uid)
+            except Stuck:
+                process.denied = True
+            except GONE:
+                self._watched.pop(pid, None)
+                self._seen.pop(pid, None)
+
+    def _user(self, uid: int) -> str:
+        if uid not in self._users:
+            try:
+                self._users[uid] = self.crew.wait_for(("user", uid), user_name, uid)
+            except Stuck:
+                return str(uid)
+        return self._users[uid]
+
+    def _find_ports(self, now: float) -> None:
+        """Join the listening sockets with the watched processes, when either has changed."""
+        if now >= self._ports_due:
+            self._listening = sockets.listeners(self.host.proc)
+            cost = self.host.monotonic() - now
+            self._ports_due = now + min(30.0, max(AT_MOST_EVERY - 0.1, cost * PORTS_COST_SHARE))
+        inodes = frozenset(self._listening)
+        known = frozenset(self._watched)
+        if inodes <= self._searched[0] and known <= self._searched[1]:
+            return
+        self._searched = (inodes, known)
+        for pid, process in self._watched.items():
+            process.sockets = self._sockets_of(pid, process) & inodes
+
+    def _sockets_of(self, pid: int, process: Watched) -> "set[int]":
+        try:
+            return self.crew.wait_for(pid, sockets.held, process.folder + "/fd")
+        except (OSError, Stuck):
+            return process.sockets
+
+    def _find_contexts(self, now: float) -> None:
+        """Look for CUDA contexts: at the owners that NVML names first, at most two files a round."""
+        owners = frozenset(self._owners())
+        due = [process for process in self._watched.values() if now >= process.uvm_due]
+        due.sort(key=lambda process: (process.pid not in owners, process.uvm_due))
+        due = [process for process in due if process.pid not in self.crew.stuck]
+        for process in due[:MAPS_A_ROUND]:
+            listed = process.pid in owners
+            self.crew.wait_for(process.pid, process.look_for_uvm, self.host.uvm, now, listed)
+
+    def _report(self, now: float) -> None:
+        processes = sorted(self._watched.values(), key=lambda process: (process.stat.start, process.pid))
+        fingerprint = [process.fingerprint for process in processes]
+        if fingerprint == self._sent and now - self._sent_at < AT_MOST_EVERY - 0.05:
+            return
+        self._sent, self._sent_at = fingerprint, now
+        frame = {
+            "t": "processes",
+            "at": self.host.now(),
+            "list": [process.as_json(self._listening) for process in processes],
+            "denied": sum(process.denied for process in processes),
+        }
+        self._send(fit(frame))
+
+
+def user_name(uid: int) -> str:
+    """The user's name; may ask a directory service and take its time."""
+    import pwd
+
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
+def fit(frame: "Json") -> "Json":
+    """Shorten command lines until the frame is no longer than frames should be."""
+    for longest in (2048, 512, 128):
+        if len(wire.encode(frame)) <= wire.MAX_FRAME:
+            break
+        for process in frame["list"]:
+            process["argv"] = shorten(process["argv"], longest)
+    return frame
+
+
+def shorten(argv: "list[str]", longest: int) -> "list[str]":
+    """The first so many characters of a command line, with an ellipsis where something was cut."""
+    room = longest
+    for index, argument in enumerate(argv):
+        room -= len(argument) + 1
+        if room < 0:
+            return argv[:index] + [argument[: max(0, room + len(argument))] + "…"]
+    return argv

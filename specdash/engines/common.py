@@ -2,25 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib import resources
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import tomli
 
 from specdash.monitor.limits import Limits
+from specdash.monitor.signatures import Book, Frame, Meaning, Signature, make_book
+
+T = TypeVar("T")
 
 
-def parse_limits(data: dict[str, Any]) -> Limits:
+def parse_limits(data: Mapping[str, Any]) -> Limits:
     """The ``[limits]`` of a TOML document.
 
     Raises ``ValueError`` naming the key where a row is missing, misspelt or of the wrong type.
     """
+    return _convert(data.get("limits", {}), Limits, "limits")
+
+
+def parse_book(
+    common: Mapping[str, Any], texts: Mapping[str, Any], engines: Mapping[str, Iterable[Mapping[str, Any]]]
+) -> Book:
+    """Signatures, frames and meanings as one book.
+
+    ``common`` is the table of what holds for every engine, ``texts`` the one of the diagnoses, ``engines``
+    each engine's own ``[[signature]]`` rows, which are looked at first. Raises ``ValueError`` naming the row
+    that is misspelt, of the wrong type, or names a diagnosis without words.
+    """
+    own = [
+        msgspec.structs.replace(row, engine=name)
+        for name, rows in engines.items()
+        for row in _convert(list(rows), list[Signature], f"{name}: signature")
+    ]
+    return make_book(
+        [*own, *_convert(common.get("signature", []), list[Signature], "common: signature")],
+        _convert(common.get("frame", []), list[Frame], "common: frame"),
+        _convert(texts.get("diagnosis", {}), dict[str, Meaning], "diagnoses: diagnosis"),
+    )
+
+
+def _convert(value: object, wanted: type[T], what: str) -> T:
     try:
-        return msgspec.convert(data.get("limits", {}), Limits)
+        return msgspec.convert(value, wanted)
     except msgspec.ValidationError as error:
-        raise ValueError(f"limits: {error}") from None
+        raise ValueError(f"{what}: {error}") from None
 
 
 def read_table(name: str) -> dict[str, Any]:
@@ -32,3 +61,10 @@ def read_table(name: str) -> dict[str, Any]:
 def default_limits() -> Limits:
     """The shipped limits, read once."""
     return parse_limits(read_table("common.toml"))
+
+
+@lru_cache(maxsize=1)
+def default_book() -> Book:
+    """The shipped signatures and words, read once."""
+    engines = {name: read_table(f"failures-{name}.toml").get("signature", []) for name in ("sglang", "vllm")}
+    return parse_book(read_table("common.toml"), read_table("diagnoses.toml"), engines)

@@ -1,0 +1,94 @@
+"""One root cause out of many errors: the earliest exception of the earliest failing rank, the rest victims."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.monitor.trouble import Trouble, Troubles
+
+NEAR_LINES = 150
+"""An unknown exception is a cause only where the launch breaks down this soon after it."""
+
+_SIGKILL = ("-9", "137")
+
+
+class Cause(msgspec.Struct, frozen=True, kw_only=True):
+    """Why a launch ended, as far as its log tells."""
+
+    root: Trouble
+    key: str
+    victims: tuple[Trouble, ...] = ()
+
+
+def find_cause(troubles: Troubles, last_life: int | None = None) -> Cause | None:
+    """The root cause, or None where the log shows no death (or only one that somebody asked for).
+
+    ``last_life`` is the last line that showed progress: an unknown exception with nothing after it is taken
+    for the end. None: the server is known to have gone on (it lives, or it was ready), and an unknown
+    exception needs more than being the last word.
+    """
+    stop = troubles.stop_line
+    deadly = [
+        trouble
+        for trouble in troubles.found
+        if trouble.kind not in ("note", "stop") and (stop is None or trouble.line < stop)
+    ]
+    root, key = _pick(deadly, last_life)
+    if root is None:
+        return None
+    victims = tuple(one for one in deadly if one is not root and one.kind != "fatal")
+    return Cause(root=root, key=key, victims=victims)
+
+
+def notes(troubles: Troubles) -> tuple[Trouble, ...]:
+    """What is worth saying although nobody died of it."""
+    return tuple(trouble for trouble in troubles.found if trouble.kind == "note" and trouble.key)
+
+
+def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None, str]:
+    named = [one for one in deadly if one.kind == "root" or _proven(one, deadly, last_life)]
+    if named:
+        first = min(named, key=lambda one: one.line)
+        same = [one for one in named if one.source == first.source]
+        known = [one for one in same if one.kind == "root"]
+        root = known[0] if known else first
+        return root, root.key or "scheduler_exception"
+    ends = [one for one in deadly if one.kind == "late" or _killed(one)]
+    if ends:
+        root = ends[0]
+        return root, root.key or "rank_killed_sigkill"
+    dead = [one for one in deadly if one.kind == "death"]
+    if dead:
+        return dead[0], "scheduler_exception"
+    bare = [one for one in deadly if one.kind is None and _ends_here(one, deadly, last_life)]
+    if bare:
+        return bare[0], "scheduler_exception"
+    victims = [one for one in deadly if one.kind == "victim"]
+    if victims:
+        special = next((one for one in victims if one.key), None)
+        return special or victims[0], (special.key if special else "peer_died_first")
+    fatal = [one for one in deadly if one.kind == "fatal"]
+    return (fatal[0], fatal[0].key or "scheduler_exception") if fatal else (None, "")
+
+
+def _proven(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
+    """An exception without a signature that its launch did not outlive.
+
+    One without a message (a bare ``TimeoutError``) explains nothing where something later has words.
+    """
+    if one.kind is not None or not (one.message or one.exception == "AssertionError"):
+        return False
+    return one.fatal or _ends_here(one, deadly, last_life)
+
+
+def _ends_here(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
+    breaks = any(
+        other.kind in ("fatal", "late", "victim", "death", "root")
+        and 0 <= other.line - one.line <= NEAR_LINES
+        for other in deadly
+    )
+    return breaks or (last_life is not None and one.line > last_life)
+
+
+def _killed(one: Trouble) -> bool:
+    return one.kind == "death" and one.fields.get("code") in _SIGKILL

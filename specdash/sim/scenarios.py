@@ -52,8 +52,8 @@ class Course(NamedTuple):
     crash: Crash | None = None
     held_gpu: int | None = None
     """A helper that this rank forked keeps its GPU memory when the server is gone."""
-    dies_after_s: float | None = None
-    """The main process is killed (-9) so many seconds after it was ready."""
+    killed: bool = False
+    """When the scenario has come to its point, somebody kills the main process with -9."""
     traffic: bool = True
     """Clients ask now and then, so that the serving figures live."""
 
@@ -97,8 +97,8 @@ SCENARIOS: dict[str, Scenario] = {
         (Course(first_shape_s=260.0, compilers=True),),
     ),
     "orphan": Scenario(
-        "the server dies and a forked helper keeps 76 GB of GPU 1",
-        (Course(age_s=2400.0, held_gpu=1, dies_after_s=900.0), Course()),
+        "somebody killed the stuck server with -9, and a process that rank 1 forked keeps 76 GB of its GPU",
+        (Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, killed=True), Course()),
     ),
     "rank-lag": Scenario("one rank is minutes behind the others", (Course(lag=((5, 170.0),)),)),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
@@ -168,3 +169,30 @@ def server_args(setting: Setting) -> str:
         draft_tokens=setting.draft_tokens if draft else None,
         running=48 if draft else None,
     )
+
+
+HEALTH_PREFILL = (
+    "Prefill batch, #new-seq: 1, #new-token: 1, #cached-token: 0, token usage: 0.00, #running-req: 0,"
+    " #queue-req: 0, #pending-token: 0, cuda graph: False, input throughput (token/s): 0.97"
+)
+"""What a health check leaves in the log of an idle server."""
+
+
+def health_failed(asked: float, heartbeat: float) -> str:
+    """No token within twenty seconds."""
+    tic, beat = (time.strftime("%H:%M:%S", time.gmtime(moment)) for moment in (asked, heartbeat))
+    return (
+        "Health check failed. Server couldn't get a response from detokenizer for last 20 seconds."
+        f" tic start time: {tic}. last_heartbeat time: {beat}"
+    )
+
+
+def died_in_init(rank: int) -> list[str]:
+    """What the main process says when a rank is killed before the port is open."""
+    return [
+        "Traceback (most recent call last):",
+        f'  File "{_SITE}/entrypoints/engine.py", line 1126, in _wait_for_scheduler_ready',
+        "    raise RuntimeError(",
+        f"RuntimeError: Rank {rank} scheduler died during initialization (exit code: -9). If exit code is -9"
+        " (SIGKILL), a common cause is the OS OOM killer. Run `dmesg -T | grep -i oom` to check.",
+    ]

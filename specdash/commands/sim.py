@@ -1,0 +1,38 @@
+"""``specdash sim``: only the simulated host, for trying things out and for tests."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from specdash.sim.scenarios import SCENARIOS
+
+_TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENARIOS.items())
+
+
+@click.command(short_help="Only a simulated GPU host, to try things out.", epilog="\b\nScenarios:\n" + _TABLE)
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=0, help="Port of its sshd; 0 takes a free one."
+)
+@click.option("--scenario", type=click.Choice(list(SCENARIOS)), default="healthy", show_default=True)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0, min_open=True, max=2000),
+    default=1.0,
+    show_default=True,
+    help="How fast the host's clock turns.",
+)
+@click.option("--until-stdin-closes", is_flag=True, hidden=True)
+def command(port: int, scenario: str, speed: float, until_stdin_closes: bool) -> None:
+    """Run a simulated GPU host: a real sshd on 127.0.0.1, real processes, eight made-up GPUs.
+
+    The first line on stdout is a JSON document with the target and an ssh_config that leads to it.
+    Everything ends with this command (Linux only).
+    """
+    if not sys.platform.startswith("linux"):
+        raise click.ClickException("the simulated host needs Linux: it is made of real processes in /proc")
+    from specdash.sim.host import Options
+    from specdash.sim.keeper import keep
+
+    sys.exit(keep(Options(scenario=scenario, speed=speed, port=port, until_stdin_closes=until_stdin_closes)))

@@ -1,0 +1,49 @@
+"""Keeps a simulated host from leaving anything behind, however it ends.
+
+Two processes watch each other. The keeper is what the operator started; its child is the host's first
+process. If the host is killed, its processes fall to the keeper, which ends them; if the keeper is
+killed, the host sees its pipe close and ends itself. Both take the folder away.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from types import FrameType
+
+from specdash.sim import folder as files
+from specdash.sim.host import Options, run
+from specdash.sim.processes import adopt_orphans, sweep
+
+
+def keep(options: Options) -> int:
+    """Run a simulated host to its end; returns its exit status. Linux only: the caller checks."""
+    folder = files.create()
+    adopt_orphans()
+    reads, writes = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(writes)
+            os.setsid()  # a signal to the keeper's whole group is the keeper's to pass on
+            status = run(folder, options, reads)
+        finally:
+            os._exit(status)
+    os.close(reads)
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        os.kill(child, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, pass_on)
+    try:
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    finally:
+        left = sweep()
+        files.remove(folder)
+    if left:
+        print(f"specdash sim: these processes would not end: {left}", file=sys.stderr)  # noqa: T201
+    return 1 if left or status < 0 else status

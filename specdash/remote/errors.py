@@ -156,6 +156,6 @@ def failure(key: str, **facts: object) -> LinkError:
 
 def said(raw: bytes | bytearray, limit: int = 200) -> str:
     """Make the end of what a host printed fit for a sentence: one clean line, ``limit`` characters long."""
-    lines = (clean_line(line).strip() for line in raw[-16 * limit :].splitlines())
+    lines = (clean_line(line).strip() for line in bytes(raw[-16 * limit :]).splitlines())
     text = " / ".join(line for line in lines if line)
     return text if len(text) <= limit else "…" + text[-limit:]

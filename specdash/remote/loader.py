@@ -9,6 +9,7 @@ import importlib.abc
 import importlib.util
 import os
 import sys
+import traceback
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,4 +64,8 @@ def start(modules: "dict[str, str]", options: "dict[str, Any]") -> None:
     """Start the agent; returns when it ends."""
     sys.meta_path.insert(0, SentModules(modules))
     frames_in, frames_out = take_streams()
-    importlib.import_module("specdash.agent.main").main(frames_in, frames_out, options)
+    try:
+        importlib.import_module("specdash.agent.main").main(frames_in, frames_out, options)
+    except Exception:
+        traceback.print_exc()  # Python's own last words before 3.13 would not ask linecache
+        sys.exit(1)

@@ -130,18 +130,28 @@ class PipeChannel:
     async def close(self) -> None:
         """End the agent by ending its stdin; the process that does not end is killed."""
         self._in.close()
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._process.wait(), _CLOSE_LIMIT)
-        self.abort()
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._process.wait(), _CLOSE_LIMIT)
+        # What it still prints has to be read: asyncio takes a process for ended only with its pipes.
+        ending = {
+            asyncio.ensure_future(self._process.wait()),
+            asyncio.ensure_future(self._drain()),
+            self._errors,
+        }
+        _, left = await asyncio.wait(ending, timeout=_CLOSE_LIMIT)
+        if left:
+            self.abort()
+            _, left = await asyncio.wait(left, timeout=_CLOSE_LIMIT)
+        for task in left:
+            task.cancel()
 
     def abort(self) -> None:
         """Kill the process and what it started in its session."""
-        self._errors.cancel()
         if self._process.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, signal.SIGKILL)
+
+    async def _drain(self) -> None:
+        while await self.read():
+            pass
 
     async def _collect_stderr(self) -> None:
         while data := await self._err.read(CHUNK):

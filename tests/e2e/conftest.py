@@ -1,0 +1,52 @@
+"""A real OpenSSH server for the tests that need one; without it they are skipped, and say why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from tests.e2e.sshd import Sshd, generate_key, missing
+
+
+class StartSshd(Protocol):
+    """Starts an sshd with further lines of sshd_config, and other host keys if given."""
+
+    def __call__(self, *lines: str, host_keys: list[Path] | None = None) -> Sshd: ...
+
+
+@pytest.fixture(scope="session")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Key pairs for all tests: ``host`` and ``other`` (ed25519), ``host_rsa``, ``client``."""
+    reason = missing()
+    if reason:
+        pytest.skip(reason)
+    folder = tmp_path_factory.mktemp("keys")
+    folder.chmod(0o700)
+    kinds = {"host": "ed25519", "other": "ed25519", "host_rsa": "rsa", "client": "ed25519"}
+    return {name: generate_key(folder / name, kind) for name, kind in kinds.items()}
+
+
+@pytest.fixture
+def start_sshd(keys: dict[str, Path], tmp_path: Path) -> Iterator[StartSshd]:
+    """Give a function that starts servers; they are stopped after the test."""
+    running: list[Sshd] = []
+
+    def start(*lines: str, host_keys: list[Path] | None = None) -> Sshd:
+        folder = tmp_path / f"sshd{len(running)}"
+        running.append(Sshd(folder, host_keys or [keys["host"]], keys["client"], lines))
+        return running[-1]
+
+    yield start
+    for server in running:
+        server.stop()
+
+
+@pytest.fixture
+def sshd(start_sshd: StartSshd) -> Sshd:
+    """A plain server whose host key is known."""
+    server = start_sshd()
+    server.know()
+    return server

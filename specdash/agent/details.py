@@ -146,7 +146,7 @@ class Watched(object):
         if self._blanked:
             process["env_blanked"] = True
         process.update((name, value) for name, value in self._fixed.items() if value is not None)
-        return process
+        return self.host.process(process)
 
     def _first_look(self) -> None:
         self.uid, inner = procfs.status(procfs.read(self.folder + "/status"))

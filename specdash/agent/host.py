@@ -59,6 +59,10 @@ class Host(object):
         ticks = os.sysconf("SC_CLK_TCK") or 100
         return time.time() - (time.clock_gettime(CLOCK_BOOTTIME) - start_ticks / float(ticks))
 
+    def process(self, row: "dict[str, Any]") -> "dict[str, Any]":
+        """A process as it is about to be reported: a simulated host's processes sleep, and look busy."""
+        return row
+
     def mtime(self, status: os.stat_result) -> float:
         """A file's modification time on this host's clock."""
         return status.st_mtime

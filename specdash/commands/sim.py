@@ -32,7 +32,7 @@ def command(port: int, scenario: str, speed: float, until_stdin_closes: bool) ->
     """
     if not sys.platform.startswith("linux"):
         raise click.ClickException("the simulated host needs Linux: it is made of real processes in /proc")
-    from specdash.sim.host import Options
     from specdash.sim.keeper import keep
+    from specdash.sim.options import Options
 
     sys.exit(keep(Options(scenario=scenario, speed=speed, port=port, until_stdin_closes=until_stdin_closes)))

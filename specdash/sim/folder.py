@@ -158,5 +158,6 @@ NCCL = {
     "NCCL_P2P_LEVEL": "SYS",
     "NCCL_MIN_NCHANNELS": "8",
     "NCCL_NTHREADS": "256",
+    "NCCL_CUMEM_ENABLE": "0",
 }
 """The story's tuning, as it was exported before the launch."""

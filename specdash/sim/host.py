@@ -8,28 +8,17 @@ import os
 import signal
 import socket
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from specdash.sim import folder as files
 from specdash.sim import sshd
+from specdash.sim.options import Options
 from specdash.sim.processes import Processes, adopt_orphans, sweep
 from specdash.sim.scenarios import SCENARIOS
 
 CAUGHT_UP_S = 20.0
 """Real seconds that a found server may take to write its past."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """What the operator asked for."""
-
-    scenario: str = "healthy"
-    speed: float = 1.0
-    port: int = 0
-    """Of the sshd; 0 takes a free one."""
-    until_stdin_closes: bool = False
 
 
 def run(folder: Path, options: Options, keeper: int) -> int:

@@ -13,7 +13,7 @@ import sys
 from types import FrameType
 
 from specdash.sim import folder as files
-from specdash.sim.host import Options, run
+from specdash.sim.options import Options
 from specdash.sim.processes import adopt_orphans, sweep
 
 
@@ -29,6 +29,9 @@ def keep(options: Options) -> int:
         try:
             os.close(writes)
             os.setsid()  # a signal to the keeper's whole group is the keeper's to pass on
+            # Only here: the keeper stays small.
+            from specdash.sim.host import run
+
             status = run(folder, options, reads)
         finally:
             os._exit(status)

@@ -73,7 +73,7 @@ def loads(setting: Setting, batch: Batch, now: float, snapshot: float) -> Any:
         "timestamp": snapshot,
         "dp_rank": 0,
         "num_running_reqs": running,
-        "num_waiting_reqs": len(batch.waiting),
+        "num_waiting_reqs": batch.queued,
         "num_waiting_uncached_tokens": 0,
         "num_used_tokens": batch.tokens_held,
         "num_total_tokens": batch.tokens_held,
@@ -90,7 +90,7 @@ def loads(setting: Setting, batch: Batch, now: float, snapshot: float) -> Any:
             "token_capacity": batch.kv_tokens,
         },
         "disaggregation": {"mode": "null"},
-        "queues": {"waiting": len(batch.waiting), "grammar": 0, "paused": 0, "retracted": 0},
+        "queues": {"waiting": batch.queued, "grammar": 0, "paused": 0, "retracted": 0},
     }
     if setting.draft:
         rate = (batch.accept_length - 1) / setting.steps
@@ -107,7 +107,7 @@ def metrics(setting: Setting, batch: Batch) -> str:
     gauges = {
         "max_total_num_tokens": ("Maximum total number of tokens in the KV cache pool.", batch.kv_tokens),
         "num_running_reqs": ("The number of running requests.", running),
-        "num_queue_reqs": ("The number of requests in the waiting queue.", len(batch.waiting)),
+        "num_queue_reqs": ("The number of requests in the waiting queue.", batch.queued),
         "gen_throughput": ("The generation throughput (token/s).", batch.throughput if running else 0.0),
         "token_usage": ("The token usage.", batch.kv_share),
         "num_used_tokens": ("The number of used tokens.", batch.tokens_held),

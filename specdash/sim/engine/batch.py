@@ -49,10 +49,11 @@ class Request:
 
 
 class Record(NamedTuple):
-    """A line of rank 0's log."""
+    """A line of the log: rank 0's, or an access line where ``client`` is given."""
 
     at: float
     text: str
+    client: str = ""
 
 
 class Batch:
@@ -81,14 +82,17 @@ class Batch:
         return sum(request.prompt + request.made for request in self.running)
 
     @property
+    def queued(self) -> int:
+        """Requests that have come and do not run yet."""
+        return sum(request.arrived <= self.t for request in self.waiting)
+
+    @property
     def kv_share(self) -> float:
         """How full the KV cache is, 0 to 1."""
         return self.tokens_held / self.kv_tokens
 
     def add(self, request: Request) -> None:
-        """Queue a request. Nothing happens to it before the next ``advance``."""
-        if not self.running and not self.waiting:
-            self.t = max(self.t, request.arrived)
+        """Queue a request, in the order of arrival. Nothing happens to it before the next ``advance``."""
         self.waiting.append(request)
 
     def iteration_s(self) -> float:
@@ -105,8 +109,11 @@ class Batch:
         records: list[Record] = []
         while self.t < now:
             if self.waiting and len(self.running) < MAX_RUNNING:
-                records.append(self._prefill())
-                continue
+                if not self.running:
+                    self.t = max(self.t, self.waiting[0].arrived)
+                if self.waiting[0].arrived <= self.t:
+                    self._prefill(records)
+                    continue
             if not self.running:
                 self.t = now
                 break
@@ -121,9 +128,10 @@ class Batch:
         """The ranks stood still until now: nothing was made, and time has passed."""
         self.t = now
 
-    def _prefill(self) -> Record:
+    def _prefill(self, records: list[Record]) -> None:
         fresh: list[Request] = []
-        while self.waiting and len(self.running) + len(fresh) < MAX_RUNNING and len(fresh) < 8:
+        room = min(8, MAX_RUNNING - len(self.running))
+        while self.waiting and len(fresh) < room and self.waiting[0].arrived <= self.t:
             fresh.append(self.waiting.popleft())
         tokens = sum(request.prompt for request in fresh)
         before = len(self.running)
@@ -140,10 +148,12 @@ class Batch:
         self._leave()
         text = (
             f"Prefill batch, #new-seq: {len(fresh)}, #new-token: {tokens}, #cached-token: 0, token usage:"
-            f" {self.kv_share:.2f}, #running-req: {before}, #queue-req: {len(self.waiting)},"
+            f" {self.kv_share:.2f}, #running-req: {before}, #queue-req: {self.queued},"
             f" #pending-token: 0, cuda graph: True, input throughput (token/s): {rate:.2f}"
         )
-        return Record(self.t, text)
+        records.append(Record(self.t, text))
+        access = '"POST /v1/chat/completions HTTP/1.1" 200 OK'
+        records.extend(Record(self.t, access, request.client) for request in fresh if request.client)
 
     def _decode(self, records: list[Record]) -> None:
         for request in self.running:
@@ -169,6 +179,6 @@ class Batch:
         text = (
             f"Decode batch, #running-req: {len(self.running)}, #token: {self.tokens_held}, token usage:"
             f" {self.kv_share:.2f}, {accept}cuda graph: True, gen throughput (token/s):"
-            f" {self.throughput:.2f}, #queue-req: {len(self.waiting)}"
+            f" {self.throughput:.2f}, #queue-req: {self.queued}"
         )
         return Record(self.t, text)

@@ -33,9 +33,9 @@ class Log:
         stamp = time.strftime("%m%d %H:%M:%S", moment) + f".{int(at % 1 * 1e9):09d}"
         self._write(STDERR, text.replace("{stamp}", stamp) + "\n")
 
-    def access(self, text: str) -> None:
+    def access(self, text: str, at: float | None = None) -> None:
         """A line of uvicorn's access log."""
-        self._write(STDOUT, f"[{_stamp(self._clock.now())}] INFO:     {text}\n")
+        self._write(STDOUT, f"[{_stamp(self._clock.now() if at is None else at)}] INFO:     {text}\n")
 
     def bar(self, text: str | None) -> None:
         """An update of the open bar, or its end."""

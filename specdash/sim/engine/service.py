@@ -99,11 +99,13 @@ class Service:
                 self.batch.skip(now)
                 continue
             if self.traffic and self.warm and not self.draining:
-                for client, request in self.traffic.due(now):
-                    self.log.access(f'{client} - "POST /v1/chat/completions HTTP/1.1" 200 OK')
+                for request in self.traffic.due(now):
                     self.batch.add(request)
             for record in self.batch.advance(now):
-                self.log.say(record.at, record.text, 0)
+                if record.client:
+                    self.log.access(f"{record.client} - {record.text}", record.at)
+                else:
+                    self.log.say(record.at, record.text, 0)
             self._look_busy()
             self._news.set()
             self._news.clear()

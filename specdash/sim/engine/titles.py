@@ -40,8 +40,11 @@ def rename(argv: Sequence[str], comm: str | None = None, *, blank_environment: b
         memory.seek(arg_start)
         memory.write(title[: room - 1].ljust(room, b"\0"))
         if blank_environment:
+            # What was exported last survives; all the rest reads as NUL.
             memory.seek(env_start)
-            memory.write(bytes((env_end - env_start) * 92 // 100))
+            kept = memory.read(env_end - env_start).rstrip(b"\0").rpartition(b"\0")[2]
+            memory.seek(env_start)
+            memory.write(bytes(env_end - env_start - len(kept) - 1))
     if comm:
         with open("/proc/self/comm", "wb", buffering=0) as file:  # noqa: PTH123
             file.write(comm.encode()[:15])

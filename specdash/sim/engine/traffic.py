@@ -14,12 +14,12 @@ class Traffic:
         self._next = now + 4.0
         self._number = 0
 
-    def due(self, now: float) -> Iterator[tuple[str, Request]]:
-        """(client's address, request) of all that arrive until now."""
+    def due(self, now: float) -> Iterator[Request]:
+        """All that arrive until now."""
         while self._next <= now:
             n = self._number
             self._number += 1
             client = f"10.12.0.{20 + n * 7 % 9}:{41000 + n * 37 % 20000}"
-            yield client, Request(prompt=90 + n * 131 % 900, wanted=180 + n * 97 % 620, arrived=self._next)
+            yield Request(90 + n * 131 % 900, 180 + n * 97 % 620, self._next, client)
             # Two in a row, then a breath: the figures rise, fall and rest.
             self._next += 3.0 if n % 3 == 0 else 9.0 + n * 5 % 12

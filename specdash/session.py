@@ -16,7 +16,9 @@ from specdash import __version__
 from specdash.door import admit
 from specdash.logbuffer import LogBuffer
 from specdash.monitor.frames import AnyFrame, Hello, Link, Log
+from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge, observe, start
+from specdash.monitor.ownpolls import strip
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
 from specdash.monitor.wants import wants
@@ -78,7 +80,7 @@ class Session:
     def __init__(self, target: Target, options: SessionOptions) -> None:
         self._options = options
         self._target = target
-        self._memory = start(str(target), default_rules(), options.log)
+        self._memory = start(target.text, default_rules(), options.log)
         self._tails: dict[str, _Tail] = {}
         self._polls: dict[str, PollPlan] = {}
         self._listeners: list[Callable[[], None]] = []
@@ -89,7 +91,7 @@ class Session:
     @property
     def target(self) -> str:
         """The host as the operator named it."""
-        return str(self._target)
+        return self._target.text
 
     @property
     def watch_only(self) -> bool:
@@ -118,7 +120,7 @@ class Session:
 
     async def stop(self) -> None:
         """Let go of the host; the server is not touched."""
-        await self._link.stop()
+        self._link.stop()
 
     def refresh(self) -> None:
         """Reconnect at once where the link is lost, else sample at once."""
@@ -132,16 +134,16 @@ class Session:
         self._memory = acknowledge(self._memory, alert_key)
         self._tell()
 
-    def _take(self, frame: AnyFrame) -> None:
+    def _take(self, frame: AnyFrame, _line: bytes) -> None:
         """One frame from the link, or one that the link itself made."""
         frame = admit(frame)
         if self._options.on_frame is not None:
             self._options.on_frame(frame)
-        self._memory = observe(self._memory, frame)
+        before, self._memory = self._memory, observe(self._memory, frame)
         if isinstance(frame, Hello):
             self._introduce()
         elif isinstance(frame, Log):
-            self._keep(frame)
+            self._keep(frame, strip(frame.raw, _our_ports(before, frame.path))[0])
         if not isinstance(frame, Link) or frame.state == "live":
             self._ask()
         self._tell()
@@ -175,7 +177,7 @@ class Session:
         tail.unacknowledged = 0
         self._link.send({"r": "tail", "path": path, "backlog": BACKLOG, "cursor": tail.cursor})
 
-    def _keep(self, frame: Log) -> None:
+    def _keep(self, frame: Log, shown: bytes) -> None:
         """Store the bytes, acknowledge them, and draw the rules of the phases that they show."""
         tail = self._tails.get(frame.path)
         if tail is None:
@@ -186,7 +188,7 @@ class Session:
             self._ruled.pop(frame.path, None)
         # A backlog was written before we came: nobody knows when its lines arrived.
         backlog = frame.break_ == "start" or frame.offset + len(raw) < frame.size
-        tail.buffer.append(raw, at=None if backlog else frame.at, break_=frame.break_)
+        tail.buffer.append(shown, at=None if backlog else frame.at, break_=frame.break_)
         end = frame.offset + len(raw)
         tail.cursor = {"file": frame.file, "offset": end, "head": frame.head}
         tail.unacknowledged += len(raw)
@@ -222,6 +224,11 @@ class Session:
         self._told = False
         for changed in tuple(self._listeners):
             changed()
+
+
+def _our_ports(memory: Memory, path: str) -> tuple[int, ...]:
+    """Local ports of our polls of the servers that write this log."""
+    return tuple(port for s in memory.servers if s.source.path == path for port in s.our_ports)
 
 
 def _link_options(options: SessionOptions) -> LinkOptions:

@@ -25,6 +25,7 @@ from specdash.monitor.frames import (
 from specdash.monitor.memory import CardMemory, Memory, Rules, ServerMemory
 from specdash.monitor.movement import take_family
 from specdash.monitor.owners import Belonging, observe_card, relabel
+from specdash.monitor.ownpolls import strip
 from specdash.monitor.portrait import paint
 from specdash.monitor.reading import begin, read
 from specdash.monitor.servers import Family, discover, log_source
@@ -214,9 +215,8 @@ def _log(memory: Memory, frame: Log) -> Memory:
     # Bytes found at the end of a backlog are as old as the file, not as new as our look at it.
     written = min(frame.at, frame.mtime) if frame.mtime else frame.at
 
-    raw = frame.raw
-
     def take(server: ServerMemory) -> ServerMemory:
+        raw, hidden = strip(frame.raw, server.our_ports)
         reading, data = server.reading, raw
         if frame.break_ == "start":
             reading = begin(memory.rules.grammars, server.family.engine)
@@ -226,7 +226,8 @@ def _log(memory: Memory, frame: Log) -> Memory:
         source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None)
         line_open = not raw.endswith(b"\n") if raw else server.line_open
         reading = read(reading, data, written)
-        return replace(server, reading=reading, source=source, line_open=line_open)
+        polls_hidden = server.polls_hidden + hidden
+        return replace(server, reading=reading, source=source, line_open=line_open, polls_hidden=polls_hidden)
 
     return _for_log(memory, frame.path, take)
 

@@ -1,0 +1,136 @@
+"""The figures that a serving engine prints: tokens a second, requests, KV cache, acceptance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from specdash.engines.schema import Marker
+from specdash.monitor.state import Figures
+
+
+class RatesState(msgspec.Struct, frozen=True, kw_only=True):
+    """What is remembered between two pieces of a log."""
+
+    sources: Mapping[str, Figures] = {}
+    """By rank or engine number: each data-parallel group prints its own line."""
+    after_idle: frozenset[str] = frozenset()
+    """Sources whose next rate includes idle time, and is far too low."""
+    accept_len: float | None = None
+    """Told on a line of its own."""
+    batch_at: float | None = None
+    """When a line last reported that tokens flow."""
+    zero_since: float | None = None
+    """Arrival of the first of the latest lines that say: requests at work, no tokens."""
+    zero_lines: int = 0
+
+
+class Rates:
+    """Takes figures lines; ``figures`` is their sum."""
+
+    def __init__(self, state: RatesState) -> None:
+        """Go on from what was remembered."""
+        self._sources = dict(state.sources)
+        self._after_idle = set(state.after_idle)
+        self._accept_len = state.accept_len
+        self.batch_at = state.batch_at
+        self.zero_since = state.zero_since
+        self.zero_lines = state.zero_lines
+
+    def take(
+        self, marker: Marker, told: Mapping[str, str | None], rank: str | None, at: float | None
+    ) -> bool:
+        """One line. True where it shows that tokens flow."""
+        source = told.get("source") or rank or ""
+        if marker.speculation:
+            self._accept_len = _number(told, "accept_len")
+            return False
+        old = self._sources.get(source, Figures())
+        kv = _number(told, "kv_pct")
+        if (fraction := _number(told, "kv_fraction")) is not None:
+            kv = fraction * 100
+        if marker.idle:
+            if told.get("idle"):
+                self._after_idle.add(source)
+            new = msgspec.structs.replace(old, at=at, kv_pct=kv, waiting=_count(told, "waiting"))
+            self._sources[source] = new
+            self.batch_at = at
+            return True
+        rate = _number(told, "tok_s")
+        flows = bool(rate) or bool(_number(told, "prompt_tok_s"))
+        if source in self._after_idle:
+            self._after_idle.discard(source)
+            rate = None
+        self._sources[source] = Figures(
+            at=at,
+            source="log",
+            tok_s=rate,
+            running=_count(told, "running"),
+            waiting=_count(told, "waiting"),
+            kv_pct=kv,
+            accept_len=_number(told, "accept_len"),
+        )
+        self._count_zeros(flows, _count(told, "running"), at)
+        if flows:
+            self.batch_at = at
+        return flows
+
+    def _count_zeros(self, flows: bool, running: int | None, at: float | None) -> None:
+        if flows or not running:
+            self.zero_since, self.zero_lines = None, 0
+        else:
+            self.zero_since = at if self.zero_lines == 0 else self.zero_since
+            self.zero_lines += 1
+
+    @property
+    def figures(self) -> Figures:
+        """All sources together: rates and requests add up, the fullest KV cache counts."""
+        sources = list(self._sources.values())
+        if not sources and self._accept_len is None:
+            return Figures()
+        accepted = [f.accept_len for f in sources if f.accept_len is not None]
+        mean = sum(accepted) / len(accepted) if accepted else None
+        return Figures(
+            at=max((f.at for f in sources if f.at is not None), default=None),
+            source="log",
+            tok_s=_sum([f.tok_s for f in sources]),
+            running=_whole([f.running for f in sources]),
+            waiting=_whole([f.waiting for f in sources]),
+            kv_pct=max((f.kv_pct for f in sources if f.kv_pct is not None), default=None),
+            accept_len=self._accept_len if self._accept_len is not None else mean,
+        )
+
+    def state(self) -> RatesState:
+        """What to remember."""
+        return RatesState(
+            sources=self._sources,
+            after_idle=frozenset(self._after_idle),
+            accept_len=self._accept_len,
+            batch_at=self.batch_at,
+            zero_since=self.zero_since,
+            zero_lines=self.zero_lines,
+        )
+
+
+def _number(told: Mapping[str, str | None], name: str) -> float | None:
+    text = told.get(name)
+    try:
+        return float(text) if text else None
+    except ValueError:
+        return None
+
+
+def _count(told: Mapping[str, str | None], name: str) -> int | None:
+    text = told.get(name)
+    return int(text) if text else None
+
+
+def _sum(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+def _whole(values: list[int | None]) -> int | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

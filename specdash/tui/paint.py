@@ -13,7 +13,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from rich.cells import cell_len, set_cell_size
 
 Tone: TypeAlias = Literal[
-    "plain", "dim", "faint", "strong", "accent", "key", "ready", "warn", "bad", "orphan", "flag", "hit"
+    "plain", "dim", "faint", "bar", "strong", "accent", "key", "ready", "warn", "bad", "orphan", "flag", "hit"
 ]
 TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 
@@ -111,7 +111,28 @@ def fill(columns: Sequence[Row], width: int, *, between: str = "   ") -> Row:
     return out
 
 
-def bar(share: float, width: int, *, tone: Tone = "plain") -> Row:
+def wrap(text: str, width: int, most: int = 0) -> list[str]:
+    """Break a text at blanks into lines of at most ``width`` cells; ``most`` lines, the last one cut."""
+    lines: list[str] = []
+    line = ""
+    for word in text.split():
+        while cell_len(word) > width > 0:
+            head = set_cell_size(word, width).rstrip()
+            lines += [line] if line else []
+            lines.append(head)
+            word, line = word[len(head) :], ""
+        if line and cell_len(line) + 1 + cell_len(word) > width:
+            lines.append(line)
+            line = word
+        else:
+            line = f"{line} {word}" if line else word
+    lines += [line] if line else []
+    if most and len(lines) > most:
+        lines = [*lines[: most - 1], clip(" ".join(lines[most - 1 :]), width)]
+    return lines
+
+
+def bar(share: float, width: int, *, tone: Tone = "bar") -> Row:
     """A share of 1 as a bar of blocks."""
     full = round(max(0.0, min(1.0, share)) * width)
     return row(Span("▇" * full, tone), Span("▁" * (width - full), "faint"))
@@ -129,7 +150,7 @@ SPARKS: Final = "▁▂▃▄▅▆▇█"
 
 
 def spark(values: Iterable[float], width: int, top: float) -> str:
-    """The newest values, the last at the right, as blocks against ``top``; each block is the highest of its share."""
+    """The newest values as blocks against ``top``, the last at the right; each is the highest of its few."""
     known = list(values)
     if not known or width <= 0:
         return " " * max(0, width)

@@ -1,0 +1,140 @@
+"""The one table of what a key does. Bindings, footer, palette, help and ``specdash keys`` come from it.
+
+Lower case looks; a capital changes the server and asks first. What is not built yet stands in the table
+with ``available=False`` and is shown by ``specdash keys`` alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Risk = Literal["read", "soft", "hard"]
+Scope = Literal["any", "dashboard", "log", "steps", "compare"]
+Group = Literal["move", "log", "view", "server", "steps", "compare", "program"]
+
+GROUP_TITLES: Final[dict[Group, str]] = {
+    "move": "move",
+    "log": "log",
+    "view": "look",
+    "server": "act on the server",
+    "steps": "steps",
+    "compare": "compare",
+    "program": "program",
+}
+
+
+@dataclass(frozen=True)
+class Action:
+    """One thing a key does."""
+
+    id: str
+    keys: tuple[str, ...]
+    """Names as Textual knows them."""
+    label: str
+    """The keys as a person reads them."""
+    verb: str
+    """For the footer: what pressing it does, never what is."""
+    help: str
+    group: Group
+    scope: Scope = "any"
+    risk: Risk = "read"
+    width: int | None = None
+    """From how many columns on the footer names it; None: never."""
+    available: bool = True
+
+
+def _later(
+    id_: str, key: str, verb: str, text: str, group: Group, scope: Scope = "any", risk: Risk = "read"
+) -> Action:
+    return Action(id_, (key,), key, verb, text, group, scope, risk, available=False)
+
+
+ACTIONS: Final[tuple[Action, ...]] = (
+    Action("move.down", ("j", "down"), "j ↓", "down", "one line down", "move"),
+    Action("move.up", ("k", "up"), "k ↑", "up", "one line up", "move"),
+    Action("move.left", ("h", "left"), "h ←", "left", "to the left; on the strip: the server before", "move"),
+    Action(
+        "move.right", ("l", "right"), "l →", "right", "to the right; on the strip: the next server", "move"
+    ),
+    Action("move.top", ("g", "home"), "g", "top", "the oldest line", "move"),
+    Action("move.bottom", ("G", "end"), "G", "newest", "the newest line, and follow", "move"),
+    Action("move.half_down", ("ctrl+d",), "ctrl+d", "half down", "half a page down", "move"),
+    Action("move.half_up", ("ctrl+u",), "ctrl+u", "half up", "half a page up", "move"),
+    Action("move.page_down", ("pagedown",), "PgDn", "page down", "a page down", "move"),
+    Action("move.page_up", ("pageup",), "PgUp", "page up", "a page up", "move"),
+    Action("pane.next", ("tab",), "tab", "next pane", "the next pane (shift+tab: the one before)", "move"),
+    Action("pane.gpu", ("1",), "1", "gpu", "the GPUs", "move"),
+    Action("pane.log", ("2",), "2", "log", "the log", "move"),
+    Action("pane.steps", ("3",), "3", "steps", "the steps", "move"),
+    _later("pane.bench", "4", "bench", "the benchmark", "move"),
+    _later("pane.compare", "5", "compare", "the comparison", "move"),
+    Action("pane.zoom", ("z",), "z", "zoom", "the pane alone; again, or esc: all of them", "move", width=80),
+    Action("back", ("escape",), "esc", "back", "back: leave the search, the zoom, the dialog", "move"),
+    Action("log.find", ("slash",), "/", "find", "search in the log", "log", "log", width=60),
+    Action("log.find_next", ("n",), "n", "next", "the next hit", "log", "log"),
+    Action("log.find_previous", ("N",), "N", "previous", "the hit before", "log", "log"),
+    Action("log.error", ("e",), "e", "error", "the next error", "log", "log", width=60),
+    Action("log.error_previous", ("E",), "E", "error before", "the error before", "log", "log"),
+    Action(
+        "log.phase_previous", ("left_square_bracket",), "[", "phase before", "the rule before", "log", "log"
+    ),
+    Action("log.phase", ("right_square_bracket",), "]", "phase", "the next rule", "log", "log", width=120),
+    Action(
+        "log.gap", ("s",), "s", "silence", "the longest silence; again: the next", "log", "log", width=120
+    ),
+    Action("log.follow", ("f",), "f", "follow", "follow the newest line, or stop it", "log", "log", width=70),
+    Action("log.wrap", ("w",), "w", "wrap", "wrap long lines, or cut them", "log", "log", width=140),
+    Action(
+        "log.time",
+        ("t",),
+        "t",
+        "times",
+        "times: short, as printed, when lines came, how long ago",
+        "log",
+        "log",
+        width=160,
+    ),
+    Action("log.mark", ("m",), "m", "mark", "mark the line, or take the mark away", "log", "log"),
+    Action(
+        "copy", ("y",), "y", "copy", "copy the selection, the line, or the screen", "log", "log", width=130
+    ),
+    Action("log.save", ("ctrl+s",), "ctrl+s", "save", "save the log as received to a file", "log", "log"),
+    Action(
+        "view.freeze", ("space",), "space", "freeze", "hold the display; data goes on", "view", "dashboard"
+    ),
+    _later("detail", "enter", "detail", "detail of what is selected", "view"),
+    Action("alert.ack", ("x",), "x", "acknowledge", "the newest alert was seen", "view", width=60),
+    _later("alert.snooze", "X", "snooze", "the newest alert may wait", "view"),
+    Action("conn.retry", ("r",), "r", "refresh", "look again now; reconnect now", "view", width=110),
+    _later("view.env", "v", "environment", "the environment by rank", "view"),
+    _later("evidence", "d", "evidence", "an evidence bundle to a file", "view"),
+    _later("server.token", "T", "token", "ask for one token", "server", risk="soft"),
+    _later("server.kill", "K", "kill", "kill the server", "server", risk="hard"),
+    _later("gpu.clean", "C", "clean", "end what still holds GPU memory", "server", risk="hard"),
+    _later("server.restart", "R", "restart", "stop, verify, launch again", "server", risk="hard"),
+    _later("config.patch", "P", "patch", "change a config file", "server", risk="hard"),
+    _later("config.undo", "U", "undo", "take the patch back", "server", risk="hard"),
+    _later("bench.run", "B", "bench", "benchmark; again: stop it", "server", risk="soft"),
+    _later("steps.add", "a", "add", "a to-do of your own", "steps", "steps"),
+    _later("steps.tick", "space", "tick", "tick it", "steps", "steps"),
+    _later("steps.edit", "i", "edit", "change its words", "steps", "steps"),
+    _later("steps.delete", "D", "delete", "take it away", "steps", "steps"),
+    _later("bench.mark", "space", "mark", "mark a run", "compare", "compare"),
+    _later("bench.diff", "d", "difference", "the difference of two runs", "compare", "compare"),
+    Action("palette", ("colon",), ":", "command", "every command by name (also ctrl+p)", "program", width=60),
+    Action("help", ("question_mark",), "?", "help", "these keys", "program", width=60),
+    Action("quit", ("q",), "q", "quit", "back; at the top: quit, the server goes on", "program", width=60),
+)
+
+BY_ID: Final[dict[str, Action]] = {action.id: action for action in ACTIONS}
+
+
+def allowed(action: Action, *, watch_only: bool) -> bool:
+    """It is built, and this connection may do it: under ``--watch`` nothing but looking exists."""
+    return action.available and (action.risk == "read" or not watch_only)
+
+
+def shown(*, watch_only: bool) -> tuple[Action, ...]:
+    """What help, palette and footer may name."""
+    return tuple(action for action in ACTIONS if allowed(action, watch_only=watch_only))

@@ -1,0 +1,157 @@
+"""The program on the terminal: sources in, one dashboard out, and a terminal left as it was found."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import traceback
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from textual.app import App
+from textual.filter import LineFilter
+from textual.theme import Theme
+from textual.worker import Worker, WorkerState
+
+from specdash.sanitise import sanitise
+from specdash.source import Source
+from specdash.tui import files
+from specdash.tui.asciimode import AsciiFilter
+from specdash.tui.paint import Span, row
+from specdash.tui.palette import SpecdashCommands
+from specdash.tui.prompts import ScreenPrompter
+from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.themes import own_variables
+from specdash.tui.widgets.glyphs import state_span
+from specdash.tui.widgets.header import host_name
+
+TITLE_EVERY_S = 1.0
+
+
+class SpecdashApp(App[int]):
+    """Shows hosts until the operator leaves. Leaving never touches a server."""
+
+    CSS_PATH = "specdash.tcss"
+    TITLE = "specdash"
+    COMMANDS: ClassVar[set[Any]] = {SpecdashCommands}
+    HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012
+    VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-short"), (30, "-tall")]  # noqa: RUF012
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        *,
+        themes: Mapping[str, Theme] | None = None,
+        theme: str = "textual-dark",
+        ascii_only: bool = False,
+        prefer: str | None = None,
+        prompter: ScreenPrompter | None = None,
+    ) -> None:
+        super().__init__()
+        self.sources = tuple(sources)
+        self.crash_file: Path | None = None
+        """Where the traceback of a crash was written."""
+        self._ascii = AsciiFilter(enabled=ascii_only)
+        self._prefer = prefer
+        self._told_title = ""
+        self.animation_level = "none"
+        for extra in (themes or {}).values():
+            self.register_theme(extra)
+        self.theme = theme
+        if prompter is not None:
+            prompter.bind(self)
+
+    @property
+    def board(self) -> Dashboard:
+        """The dashboard, even below a dialog."""
+        return next(screen for screen in self.screen_stack if isinstance(screen, Dashboard))
+
+    def get_default_screen(self) -> Dashboard:
+        """There is only one."""
+        return Dashboard(self.sources, prefer=self._prefer)
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Our variables, for themes that do not know them."""
+        return own_variables(self.current_theme)
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Textual's, and ours for ``--ascii``."""
+        filters = [*super().get_line_filters()]
+        return [*filters, self._ascii] if self._ascii.enabled else filters
+
+    def use_theme(self, name: str) -> None:
+        """Other colours from now on."""
+        self.theme = name
+
+    def on_mount(self) -> None:
+        """Connect every host; leave cleanly when the terminal or the system says so."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+                loop.add_signal_handler(number, self.exit, 128 + number)
+        self._write_terminal("\x1b[22;2t")
+        for at, source in enumerate(self.sources):
+            self.run_worker(source.run(), name=f"source {at}", exit_on_error=False)
+        self.set_interval(TITLE_EVERY_S, self._tell_title)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A connection that fell over is our fault: say so, and go on showing what was seen."""
+        if event.state is WorkerState.ERROR and event.worker.error is not None:
+            where = self._write_traceback(event.worker.error)
+            kind = type(event.worker.error).__name__
+            words = f"specdash's own error in {event.worker.name}: {kind}; see {where}"
+            self.board.flash(row(Span(words, "bad")))
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C with nothing selected leaves: no server is touched by it."""
+        self.exit()
+
+    # ---- the terminal --------------------------------------------------------------------------------
+
+    def _tell_title(self) -> None:
+        """The terminal's title: the worst state, so that a tab far away tells."""
+        title = terminal_title(self.board)
+        if title != self._told_title:
+            self._told_title = title
+            self._write_terminal(f"\x1b]0;{sanitise(title)}\x07")
+
+    def _write_terminal(self, codes: str) -> None:
+        if self._driver is not None and not self.is_headless:
+            self._driver.write(codes)
+
+    def on_unmount(self) -> None:
+        """Give the terminal its title back."""
+        self._write_terminal("\x1b[23;2t")
+
+    def _write_traceback(self, error: BaseException) -> Path | str:
+        text = "".join(traceback.format_exception(error))
+        try:
+            return files.write("crash.txt", text.encode())
+        except OSError as why:
+            return f"(not written: {why})"
+
+    def _fatal_error(self) -> None:
+        """Textual would print pages of traceback over the shell: write it to a file instead."""
+        error = self._exception
+        if error is not None:
+            where = self._write_traceback(error)
+            self.crash_file = where if isinstance(where, Path) else None
+            self.crash_words = f"{type(error).__name__}: {error}"
+        self._close_messages_no_wait()
+
+    crash_words: str | None = None
+    """What broke, in one line."""
+
+
+def terminal_title(board: Dashboard) -> str:
+    """``✖ gpubox STALLED``: the first server with an alarm, else the chosen one."""
+    for state in board.states:
+        for server in state.servers:
+            if server.state in ("stalled", "crashed", "degraded"):
+                return f"{state_span(server).text.split(' ')[0]} {host_name(state)} {server.state}"
+    server_now, state_now = board.server, board.state
+    if server_now is None:
+        return f"specdash {host_name(state_now)}"
+    return f"{host_name(state_now)} {server_now.name} {server_now.state}"

@@ -1,0 +1,39 @@
+"""``--ascii``: for terminals and fonts without box drawing and blocks. One cell stays one cell."""
+
+from __future__ import annotations
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+_PLAIN = {
+    "╭": "+", "╮": "+", "╰": "+", "╯": "+", "─": "-", "│": "|", "┤": "|", "┼": "+", "━": "=", "▌": ">",
+    "▇": "#", "▁": ".", "▂": ".", "▃": ":", "▄": "=", "▅": "+", "▆": "*", "█": "#", "▰": "#", "▱": ".",
+    "✓": "v", "◐": "~", "○": "o", "●": "*", "✖": "X", "▲": "!", "■": "#", "◌": "?", "◀": "<", "▸": ">",
+    "◆": "*", "⇣": "v", "‖": "=", "→": ">", "…": "~", "·": "-", "–": "-", "—": "-", "Σ": "S", "×": "x",
+    "°": "'", "≠": "#", "↓": "v", "↑": "^", "←": "<",
+}  # fmt: skip
+
+
+def plain(text: str) -> str:
+    """The text in ASCII; what has no likeness becomes ``?``, as wide as it was."""
+    if text.isascii():
+        return text
+    return "".join(_plain(char) for char in text)
+
+
+def _plain(char: str) -> str:
+    if char.isascii():
+        return char
+    if 0x2800 <= ord(char) <= 0x28FF:
+        return ":" if char != "\u2800" else " "
+    return _PLAIN.get(char, "?" * cell_len(char))
+
+
+class AsciiFilter(LineFilter):
+    """Every cell that is painted, in ASCII."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """The same segments with other characters."""
+        return [Segment(plain(text), style, control) for text, style, control in segments]

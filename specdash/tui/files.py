@@ -1,0 +1,26 @@
+"""What the screens write on your own machine: in the state folder, for you alone."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+
+def state_folder() -> Path:
+    """The program's state folder, made when needed; only you may look into it."""
+    folder = platformdirs.user_state_path("specdash")
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return folder
+
+
+def write(name: str, data: bytes) -> Path:
+    """Write a file of that name, readable by you alone, in one step; returns where. Raises OSError."""
+    path = state_folder() / name
+    part = path.with_name(f".{name}.{os.getpid()}")
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+    part.replace(path)
+    return path

@@ -1,0 +1,72 @@
+"""The commands behind ``:``: every action of the table, and what has a name: servers, hosts, themes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+
+from specdash.sanitise import sanitise
+from specdash.tui.actions import shown
+from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.widgets.choices import choices
+
+if TYPE_CHECKING:
+    from specdash.tui.app import SpecdashApp
+
+
+class Command(NamedTuple):
+    """One line of the palette."""
+
+    name: str
+    help: str
+    do: Callable[[], object]
+    first: bool = False
+    """Shown before anything is typed."""
+
+
+def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
+    """All that can be done now."""
+    for action in shown(watch_only=board.watch_only):
+        if action.group != "move" and action.id != "palette":
+            yield Command(
+                f"{action.verb}  ({action.label})", action.help, partial(board.action_run, action.id), True
+            )
+    for number, choice in enumerate(choices(board.states)):
+        state = board.states[choice.host]
+        server = next((s for s in state.servers if s.key == choice.server), None)
+        name = f"server {server.name}" if server else f"host {state.target}"
+        yield Command(name, f"look at it on {state.target}", partial(board.action_choose, number), True)
+    for theme in sorted(app.available_themes):
+        yield Command(f"theme {theme}", "other colours", partial(app.use_theme, theme))
+
+
+class SpecdashCommands(Provider):
+    """See :func:`commands`."""
+
+    def _all(self) -> Iterator[Command]:
+        from specdash.tui.app import SpecdashApp
+
+        if isinstance(self.screen, Dashboard) and isinstance(self.app, SpecdashApp):
+            yield from commands(self.screen, self.app)
+
+    async def discover(self) -> Hits:
+        """Before anything is typed."""
+        for command in self._all():
+            if command.first:
+                yield DiscoveryHit(_plain(command.name), command.do, text=command.name, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        """What fits the typed text."""
+        matcher = self.matcher(query)
+        for command in self._all():
+            score = matcher.match(f"{command.name} {command.help}")
+            if score > 0:
+                yield Hit(score, _plain(command.name), command.do, text=command.name, help=command.help)
+
+
+def _plain(text: str) -> Content:
+    return Content(sanitise(text))

@@ -1,0 +1,255 @@
+"""The one screen: pictures of hosts in, panes told what to show. It decides nothing about a server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.screen import Screen
+from textual.widgets import Input
+
+from specdash.monitor.state import HostState, Server
+from specdash.source import Source
+from specdash.tui.actions import ACTIONS, BY_ID, allowed
+from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.screens.handlers import HANDLERS
+from specdash.tui.widgets.alerts import AlertLine
+from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices
+from specdash.tui.widgets.figures import FiguresPane
+from specdash.tui.widgets.footer import KeyLine
+from specdash.tui.widgets.gpus import GpuPane
+from specdash.tui.widgets.header import Header
+from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.panel import Banner, PanelPane
+from specdash.tui.widgets.rail import Rail
+from specdash.tui.widgets.sentence import Sentence
+from specdash.tui.widgets.situation import Panel, panel_for
+from specdash.tui.widgets.steps import StepsPane
+
+FRAME_S = 0.25
+"""Seconds between two redraws at most."""
+FLASH_S = 5.0
+SUMMARY_STATES = frozenset({"crashed", "stopped"})
+ZOOMS = ("gpu", "log", "side")
+
+
+class Dashboard(Screen[None]):
+    """All hosts, one at a time."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(",".join(action.keys), f"run('{action.id}')", action.verb, show=False, id=action.id)
+        for action in ACTIONS
+        if action.available and action.id != "pane.next"
+    ]
+    AUTO_FOCUS = "#log"
+
+    def __init__(self, sources: Sequence[Source], *, prefer: str | None = None) -> None:
+        super().__init__()
+        self.sources = tuple(sources)
+        self.chosen = Choice(0, None)
+        self.picked = False
+        """The operator chose; else the first living server of the host is shown."""
+        self.frozen: tuple[HostState, ...] | None = None
+        self.panel: Panel | None = None
+        self._prefer = prefer
+        self._dirty = True
+        self._rung: set[str] = set()
+        self._flash = 0
+
+    def compose(self) -> ComposeResult:
+        """From top to bottom."""
+        yield Header(id="header")
+        yield Banner(id="banner", classes="-off")
+        yield ChoiceStrip(id="choices", classes="-off")
+        yield Rail(id="rail", classes="-off")
+        yield PanelPane(id="panel", classes="-off")
+        yield GpuPane(id="gpu")
+        yield FiguresPane(id="figures-line", classes="-off")
+        with Horizontal(id="lower"):
+            yield LogPane(id="log")
+            with Vertical(id="side"):
+                yield FiguresPane(id="figures", classes="-off")
+                yield StepsPane(id="steps")
+        yield AlertLine(id="alert")
+        yield Input(id="search", placeholder="find in the log", compact=True)
+        yield KeyLine(id="keys")
+        yield Sentence(id="sentence")
+
+    def on_mount(self) -> None:
+        """Listen to every host; look at most four times a second."""
+        for source in self.sources:
+            self._undo = source.subscribe(self._changed)
+        self.set_interval(FRAME_S, self._tick)
+        self.call_after_refresh(self.apply)
+
+    def on_resize(self) -> None:
+        """Other widths have other words."""
+        self.call_after_refresh(self.apply)
+
+    def _changed(self) -> None:
+        self._dirty = True
+
+    def _tick(self) -> None:
+        if self._dirty:
+            self.apply()
+
+    # ---- what is shown -------------------------------------------------------------------------------
+
+    @property
+    def states(self) -> tuple[HostState, ...]:
+        """The pictures on the screen: the newest, or those of the moment it was frozen."""
+        return self.frozen or tuple(source.state for source in self.sources)
+
+    @property
+    def state(self) -> HostState:
+        """The chosen host's picture."""
+        return self.states[self.chosen.host]
+
+    @property
+    def source(self) -> Source:
+        """The chosen host."""
+        return self.sources[self.chosen.host]
+
+    @property
+    def server(self) -> Server | None:
+        """The chosen server."""
+        return next((server for server in self.state.servers if server.key == self.chosen.server), None)
+
+    @property
+    def watch_only(self) -> bool:
+        """The chosen host may only be looked at."""
+        facts = self.state.host
+        return self.source.watch_only or (facts is not None and facts.watch_only)
+
+    @property
+    def short(self) -> bool:
+        """Few rows."""
+        return self.size.height < 30
+
+    def _settle(self) -> None:
+        """Keep looking at what was chosen; else at the first server of the host."""
+        servers = self.state.servers
+        keys = [server.key for server in servers]
+        if self._prefer:
+            wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid))]
+            if wanted:
+                self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
+        if not self.picked or self.chosen.server not in keys:
+            self.chosen, self.picked = Choice(self.chosen.host, keys[0] if keys else None), False
+
+    def apply(self) -> None:
+        """Tell every pane what there is to show; each redraws only what reads differently."""
+        self._dirty = False
+        self._settle()
+        state, server = self.state, self.server
+        self.panel = panel = panel_for(state, server)
+        nothing = panel is not None and panel.whole
+        self.set_class(nothing, "-nothing")
+        self.set_class(server is None and not nothing, "-no-server")
+        self.set_class(server is not None and server.state == "stalled", "-stalled")
+        watch, frozen = self.watch_only, self.frozen is not None
+        self.query_one(Header).look(state, server, watch_only=watch, frozen=frozen)
+        self.query_one(Banner).look(state)
+        self.query_one(ChoiceStrip).look(self.states, self.chosen)
+        self.query_one(Rail).look(state, server)
+        self.query_one(PanelPane).look(panel)
+        ended = server is None or server.state in SUMMARY_STATES
+        summary = panel is not None and (self.short or ended) and not self.has_class("-zoom-gpu")
+        self.query_one(GpuPane).look(state, server, summary=summary, short=self.short)
+        self.query_one("#figures-line", FiguresPane).look(state, server, slim=True)
+        self.query_one("#figures", FiguresPane).look(state, server, slim=False)
+        self.query_one(StepsPane).look(state, server)
+        self.query_one(Sentence).look(state, server)
+        if not frozen:
+            buffer = self.source.log(server.key) if server is not None else None
+            self.query_one(LogPane).show(state, server, buffer)
+        self.query_one(AlertLine).look(state, watch_only=watch)
+        self._look_keys()
+        self._ring()
+
+    def _look_keys(self) -> None:
+        first = list(self.panel.keys) if self.panel else []
+        if self.state.link.state in ("lost", "refused") and "conn.retry" not in first:
+            first.insert(0, "conn.retry")
+        if self.state.alerts and "alert.ack" not in first:
+            first.insert(0, "alert.ack")
+        if not self.state.alerts and "alert.ack" in first:
+            first.remove("alert.ack")
+        if self.server is None:
+            first = [id_ for id_ in first if not id_.startswith("log.")]
+        searching = self.has_class("-searching")
+        self.query_one(KeyLine).look(
+            tuple(first), watch_only=self.watch_only, searching=searching, log=self.server is not None
+        )
+
+    def _ring(self) -> None:
+        """Once for each alert that is an error, of any host: the bell, and the terminal's title."""
+        for state in self.states:
+            for alert in state.alerts:
+                if alert.severity == "error" and alert.key not in self._rung:
+                    self._rung.add(alert.key)
+                    self.app.bell()
+
+    # ---- what is done --------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """What is not built, or not allowed here, does not exist."""
+        if action == "run":
+            return allowed(BY_ID[str(parameters[0])], watch_only=self.watch_only)
+        return True
+
+    def action_run(self, id_: str) -> None:
+        """Do what a key, a click or the palette asks for. The table is asked a second time."""
+        if allowed(BY_ID[id_], watch_only=self.watch_only):
+            HANDLERS[id_](self)
+
+    def action_choose(self, number: int) -> None:
+        """Look at another server of the strip."""
+        known = choices(self.states)
+        if 0 <= number < len(known):
+            self.chosen, self.picked = known[number], True
+            self.apply()
+
+    def flash(self, words: str | Row) -> None:
+        """Say something for a moment, in the line of the alerts."""
+        line = row(Span(words)) if isinstance(words, str) else words
+        self._flash += 1
+        mine = self._flash
+        self.query_one(AlertLine).say(line)
+        self.set_timer(FLASH_S, lambda: self._unflash(mine))
+
+    def _unflash(self, mine: int) -> None:
+        if mine == self._flash:
+            self.query_one(AlertLine).say(None)
+
+    def zoom(self, pane: str | None) -> None:
+        """Show one pane alone; None shows all of them."""
+        for name in ZOOMS:
+            self.set_class(name == pane, f"-zoom-{name}")
+        self.apply()
+
+    @property
+    def zoomed(self) -> str | None:
+        """Which pane is alone."""
+        return next((name for name in ZOOMS if self.has_class(f"-zoom-{name}")), None)
+
+    def search(self, on: bool) -> None:
+        """Open or leave the search line."""
+        self.set_class(on, "-searching")
+        (self.query_one("#search") if on else self.query_one(LogPane)).focus()
+        self._look_keys()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Find it."""
+        event.stop()
+        self.search(False)
+        log = self.query_one(LogPane)
+        if event.value and not log.find(event.value):
+            self.flash(row(dim("not found: "), Span(event.value)))
+
+    def on_log_view_moved(self) -> None:
+        """The frame of the log says whether it follows."""
+        self.query_one(LogPane).retitle()

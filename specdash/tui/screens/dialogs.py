@@ -1,0 +1,98 @@
+"""Questions in the middle of the screen. The focus starts on the answer that does nothing."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Button, Input, Static
+
+from specdash.sanitise import sanitise
+
+
+def _lines(text: str) -> Content:
+    return Content("\n".join(sanitise(line) for line in text.splitlines()))
+
+
+class ConfirmDialog(ModalScreen[bool]):
+    """Yes or no; no has the focus, and escape means no."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape,n", "answer(False)", show=False),
+        Binding("h,left,l,right,j,k,up,down", "other", show=False),
+    ]
+
+    def __init__(self, title: str, text: str, *, yes: str, no: str) -> None:
+        super().__init__()
+        self._title, self._text, self._yes, self._no = title, text, yes, no
+
+    def compose(self) -> ComposeResult:
+        """Text and two buttons."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(f" {sanitise(self._title)} ")
+            box.border_subtitle = Content(" esc refuses ")
+            yield Static(_lines(self._text), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button(Content(self._no), id="no", compact=True)
+                yield Button(Content(self._yes), id="yes", compact=True)
+
+    def on_mount(self) -> None:
+        """Enter must do no harm."""
+        self.query_one("#no", Button).focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """The answer."""
+        self.dismiss(event.button.id == "yes")
+
+    def action_answer(self, yes: bool) -> None:
+        """By key."""
+        self.dismiss(yes)
+
+    def action_other(self) -> None:
+        """The other button."""
+        self.focus_next()
+
+
+class SecretDialog(ModalScreen["str | None"]):
+    """A hidden line of input; escape gives up."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", show=False)]
+
+    def __init__(self, title: str, text: str, *, echo: bool = False) -> None:
+        super().__init__()
+        self._title, self._text, self._echo = title, text, echo
+
+    def compose(self) -> ComposeResult:
+        """Text and the input."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(f" {sanitise(self._title)} ")
+            box.border_subtitle = Content(" enter sends · esc gives up ")
+            yield Static(_lines(self._text), markup=False)
+            yield Input(password=not self._echo, id="secret")
+
+    def on_mount(self) -> None:
+        """Type at once."""
+        self.query_one(Input).focus()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """An empty answer gives up."""
+        self.dismiss(event.value or None)
+
+    def action_give_up(self) -> None:
+        """No answer."""
+        self.dismiss(None)
+
+
+def host_key_dialog(question: Any) -> ConfirmDialog:
+    """A host that was never seen before (see ``specdash.remote.asking.HostKeyQuestion``)."""
+    return ConfirmDialog(f"unknown host {question.host}", question.text, yes="Trust it", no="Refuse")
+
+
+def secret_dialog(question: Any) -> SecretDialog:
+    """A passphrase, password or code (see ``specdash.remote.asking.SecretQuestion``)."""
+    again = "That was not right. " if question.attempt > 1 else ""
+    return SecretDialog(f"{question.kind} for {question.host}", again + question.prompt, echo=question.echo)

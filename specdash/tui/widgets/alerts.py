@@ -1,0 +1,52 @@
+"""The line of the newest alert, and short messages of the program itself."""
+
+from __future__ import annotations
+
+from specdash.monitor.state import HostState
+from specdash.tui import say
+from specdash.tui.actions import BY_ID, allowed
+from specdash.tui.paint import Row, Span, dim, row, spread
+from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES
+from specdash.tui.widgets.painted import Painted
+
+
+def alert_row(state: HostState, width: int, *, watch_only: bool = False) -> Row:
+    """The newest alert, its age, the key that helps, and how many there are."""
+    if not state.alerts:
+        return row(dim(" no alerts"))
+    newest = max(state.alerts, key=lambda alert: alert.at)
+    tone = SEVERITY_TONES[newest.severity]
+    action = BY_ID.get(newest.next_key or "")
+    helps = action is not None and allowed(action, watch_only=watch_only)
+    hint = dim(f"  — {action.label} {action.help}") if helps and action is not None else dim("")
+    left = row(Span(f" {SEVERITY_GLYPHS[newest.severity]} ", tone), Span(newest.text, tone), hint)
+    right = f"{say.age(state.now - newest.at)} ago"
+    if len(state.alerts) > 1:
+        right += f"   {len(state.alerts)} alerts"
+    return spread(left, row(dim(right), " "), width)
+
+
+class AlertLine(Painted):
+    """The newest alert until it is acknowledged; for a moment, what the program has to say."""
+
+    state: HostState | None = None
+    watch_only = False
+    message: Row | None = None
+
+    def look(self, state: HostState, *, watch_only: bool) -> None:
+        """Show another picture."""
+        self.state, self.watch_only = state, watch_only
+        self.redraw()
+
+    def say(self, message: Row | None) -> None:
+        """Show a message in place of the alerts; None takes it away."""
+        self.message = message
+        self.redraw()
+
+    def draw(self, width: int) -> list[Row]:
+        """One line."""
+        if self.message:
+            return [row(" ", self.message)]
+        if self.state is None:
+            return [()]
+        return [alert_row(self.state, width, watch_only=self.watch_only)]

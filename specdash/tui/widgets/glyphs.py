@@ -1,0 +1,79 @@
+"""Glyphs and words of states and marks: each state has both, so that no colour is needed."""
+
+from __future__ import annotations
+
+from specdash.monitor.state import HostState, LampSays, Mark, Server
+from specdash.monitor.words import Says, Severity, State
+from specdash.tui.paint import Span, Tone
+
+STATE_WORDS: dict[State, str] = {
+    "starting": "starting",
+    "loading": "loading",
+    "compiling": "compiling",
+    "capturing": "capturing",
+    "warming": "warming up",
+    "ready": "READY",
+    "degraded": "DEGRADED",
+    "stalled": "STALLED",
+    "crashed": "CRASHED",
+    "stopped": "stopped",
+    "unknown": "unknown",
+}
+STATE_GLYPHS: dict[State, str] = {
+    "ready": "●",
+    "degraded": "▲",
+    "stalled": "✖",
+    "crashed": "✖",
+    "stopped": "■",
+    "unknown": "?",
+}
+STATE_TONES: dict[State, Tone] = {
+    "ready": "ready",
+    "degraded": "warn",
+    "stalled": "bad",
+    "crashed": "bad",
+    "stopped": "dim",
+    "unknown": "dim",
+}
+MARK_GLYPHS: dict[Mark, str] = {"pending": "○", "active": "◐", "done": "✓", "failed": "✖", "skipped": "·"}
+MARK_TONES: dict[Mark, Tone] = {
+    "pending": "dim",
+    "active": "accent",
+    "done": "plain",
+    "failed": "bad",
+    "skipped": "dim",
+}
+SEVERITY_GLYPHS: dict[Severity, str] = {"info": "·", "warning": "▲", "error": "✖"}
+SEVERITY_TONES: dict[Severity, Tone] = {"info": "plain", "warning": "warn", "error": "bad"}
+SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "–", "bad": "✖", "unknown": "?"}
+SAYS_TONES: dict[Says, Tone] = {"alive": "plain", "flat": "plain", "bad": "bad", "unknown": "dim"}
+LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "✖", "waiting": "◐", "unknown": "○"}
+
+
+def proven(server: Server) -> bool:
+    """A token came back: the only thing that proves READY."""
+    return any(lamp.name == "token" and lamp.says == "yes" for lamp in server.lamps)
+
+
+def state_span(server: Server) -> Span:
+    """Glyph and word of a server's state. READY has a hollow lamp until a token proves it."""
+    glyph = STATE_GLYPHS.get(server.state, "◐")
+    if server.state == "ready" and not proven(server):
+        glyph = "○"
+    tone = STATE_TONES.get(server.state, "plain")
+    if server.verdict.word == "suspect":
+        tone = "warn"
+    return Span(f"{glyph} {STATE_WORDS[server.state]}", tone)
+
+
+def link_word(state: HostState) -> tuple[str, str, Tone]:
+    """Dot, words and tone of the connection."""
+    link = state.link
+    rtt = f" {link.rtt_ms:.0f} ms" if link.rtt_ms is not None else ""
+    if link.state == "live":
+        return "●", f"ssh{rtt}" if rtt else "connected", "plain"
+    if link.state == "connecting":
+        return "◐", "connecting", "plain"
+    if link.state == "stale":
+        return "◌", "no heartbeat", "warn"
+    return "○", link.state, "bad"

@@ -1,0 +1,94 @@
+"""The first line: which host, which server, how good the connection is, in which state it is."""
+
+from __future__ import annotations
+
+from specdash.monitor.state import HostState, Server
+from specdash.tui import say
+from specdash.tui.paint import Row, Span, dim, row, spread, width_of
+from specdash.tui.widgets.glyphs import link_word, state_span
+from specdash.tui.widgets.painted import Painted
+
+
+def host_name(state: HostState) -> str:
+    """The host as the operator called it, without the user."""
+    return state.target.rpartition("@")[2]
+
+
+def what(server: Server) -> str:
+    """Engine, speculation and parallelism: ``SGLang 0.5.16 · EAGLE3 3 steps · TP8``."""
+    parts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
+    return " · ".join(part for part in parts if part)
+
+
+def since(state: HostState, server: Server) -> str:
+    """How long it has been so, in the words of that state."""
+    if server.state == "ready":
+        return f"up {say.clock(state.now - server.started_at)}"
+    if server.state == "stalled":
+        return say.clock(server.verdict.since_s)
+    if server.gone_at is not None:
+        return f"{say.clock(state.now - server.gone_at)} ago"
+    active = next((item.took_s for item in server.rail if item.mark == "active"), None)
+    return say.clock(active if active is not None else state.now - server.started_at)
+
+
+def standing(state: HostState, *, watch_only: bool, frozen: bool) -> Row:
+    """What kind of picture this is: live, old, frozen, watched, made up."""
+    words: list[Span] = []
+    if state.host is not None and state.host.simulated:
+        words.append(Span(" SIM ", "flag"))
+    if watch_only:
+        words.append(Span(" WATCH ", "flag"))
+    if frozen:
+        words.append(Span(" FROZEN ", "flag"))
+    elif state.link.state in ("stale", "lost"):
+        words.append(Span("STALE", "warn"))
+    elif state.link.state == "live" and not words:
+        words.append(dim("LIVE"))
+    return row(*(part for word in words for part in (word, " ")))
+
+
+def header_row(
+    state: HostState, server: Server | None, width: int, *, watch_only: bool = False, frozen: bool = False
+) -> Row:
+    """The whole line."""
+    dot, words, tone = link_word(state)
+    short = words.removeprefix("ssh ").replace(" ms", "ms")
+    host = Span(host_name(state), "strong")
+    right = standing(state, watch_only=watch_only, frozen=frozen)
+    if server is None:
+        nothing = dim("no server") if state.host is not None else dim("")
+        long = row(dim(" specdash ▸ "), host, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
+        return spread(long, right, width)
+    now = state_span(server)
+    right = row(now, "  ", dim(since(state, server)), "   ", right)
+    link, compact = Span(f"{dot} {words}", tone), Span(f"{dot} {short}", tone)
+    lefts = (
+        row(dim(" specdash ▸ "), host, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
+        row(dim(" "), host, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
+        row(dim(" "), host, "  ", compact, "  ", server.name, "  ", dim(server.parallel or "")),
+        row(dim(" "), host, "  ", compact, "  ", server.name),
+    )
+    room = width - width_of(right) - 2
+    left = next((left for left in lefts if width_of(left) <= room), lefts[-1])
+    return spread(left, right, width)
+
+
+class Header(Painted):
+    """See :func:`header_row`."""
+
+    state: HostState | None = None
+    server: Server | None = None
+    watch_only = False
+    frozen = False
+
+    def look(self, state: HostState, server: Server | None, *, watch_only: bool, frozen: bool) -> None:
+        """Show another picture."""
+        self.state, self.server, self.watch_only, self.frozen = state, server, watch_only, frozen
+        self.redraw()
+
+    def draw(self, width: int) -> list[Row]:
+        """One line."""
+        if self.state is None:
+            return [row(dim(" specdash"))]
+        return [header_row(self.state, self.server, width, watch_only=self.watch_only, frozen=self.frozen)]

@@ -1,0 +1,69 @@
+"""The log with its frame: which file, whether it follows, how much there is; or why there is none."""
+
+from __future__ import annotations
+
+from specdash.logbuffer import LogBuffer
+from specdash.monitor.state import HostState, LogSource, Server
+from specdash.tui import say
+from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.widgets.logview import LogView
+from specdash.tui.widgets.painted import set_frame
+from specdash.tui.widgets.situation import text_rows
+
+
+def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
+    """Why there is nothing to read."""
+    if source is None:
+        return (row(dim(" its log was not found yet")),)
+    if source.error:
+        return tuple(
+            row(" ", line) for line in text_rows(f"{source.path}: {source.error}", width - 2, "warn")
+        )
+    if source.path is None:
+        return tuple(row(" ", line) for line in text_rows(source.says, width - 2))
+    return (row(dim(f" waiting for {source.path}")),)
+
+
+class LogPane(LogView):
+    """A log view that knows whose log it is."""
+
+    server: Server | None = None
+
+    def show(self, state: HostState, server: Server | None, buffer: LogBuffer | None) -> None:
+        """Show the log of a server."""
+        self.server = server
+        faded = state.link.state == "lost"
+        if faded != self.faded:
+            self.faded = faded
+            self.repaint()
+        self.look(buffer, state.now, no_log_rows(server.log, max(20, self.size.width)) if server else ())
+        self.retitle()
+
+    def retitle(self) -> None:
+        """Say in the frame what is so now; the keys say what can be done."""
+        set_frame(self, *self.heading(), self.size.width)
+
+    def heading(self) -> tuple[Row, Row]:
+        """Above: file and mode. Below: how much there is."""
+        path = self.server.log.path if self.server and self.server.log else None
+        name = dim(f"  {path.rpartition('/')[2]}" if path else "")
+        title = row(Span("log", "strong"), name)
+        buffer = self.buffer
+        if buffer is None:
+            return title, ()
+        if self.follow:
+            title = row(title, dim("  ⇣ FOLLOW"))
+        else:
+            title = row(title, Span("  ‖ HELD", "accent"))
+            if self.waiting:
+                title = row(title, dim(f" +{say.plural(self.waiting, 'line')}"))
+        if self.needle:
+            title = row(title, dim("  /"), Span(self.needle))
+        words = [say.plural(buffer.lines, "line")]
+        if self.current is not None:
+            words[0] = f"line {self.current:,} of {buffer.lines:,}"
+        words.append(say.plural(buffer.warnings, "warning"))
+        words.append(say.plural(buffer.errors, "error"))
+        if buffer.first_line > 1:
+            words.append(f"kept from line {buffer.first_line:,}")
+        return title, row(dim(" · ".join(words)))

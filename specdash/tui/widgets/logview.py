@@ -1,0 +1,388 @@
+"""The log: follows, holds still, finds, jumps. Only the lines on the screen are ever decoded."""
+
+from __future__ import annotations
+
+from typing import ClassVar, NamedTuple
+
+from textual.cache import LRUCache
+from textual.geometry import Size
+from textual.message import Message
+from textual.scroll_view import ScrollView
+from textual.selection import Selection
+from textual.strip import Strip
+
+from specdash.logbuffer import LogBuffer
+from specdash.logbuffer import Row as LogRow
+from specdash.logscan import Silence
+from specdash.tui.paint import Row, Span, row, text_of
+from specdash.tui.widgets import logjump
+from specdash.tui.widgets.logline import GUTTER, TIME_MODES, TimeMode, line_row, rule_row, time_text
+from specdash.tui.widgets.painted import TONE_CLASSES, highlight, strip_of
+
+WIDEST = 8192
+"""Cells that can be scrolled sideways; the rest of a giant line is for ``w``."""
+SELECT_MOST = 20_000
+"""Lines that one selection copies at most."""
+
+
+class Piece(NamedTuple):
+    """What one line of the screen shows: a row of the buffer, or a part of a wrapped one."""
+
+    row: int
+    cell: int
+    """First cell of the row that is shown here."""
+
+
+class LogView(ScrollView, can_focus=True):
+    """A window into a :class:`LogBuffer`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(TONE_CLASSES)
+    DEFAULT_CSS = "LogView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }"
+
+    class Moved(Message):
+        """It follows, holds or looks elsewhere now: the words of the frame change."""
+
+        def can_replace(self, message: Message) -> bool:
+            """The newest is enough."""
+            return isinstance(message, LogView.Moved)
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.buffer: LogBuffer | None = None
+        self.empty: tuple[Row, ...] = ()
+        """What to say where there is no log."""
+        self.now = 0.0
+        self.follow = True
+        self.wrap = False
+        self.times: TimeMode = "short"
+        self.needle = ""
+        self.current: int | None = None
+        """The line jumped to."""
+        self._seen = (-1, -1)
+        self._held_at = 0
+        self._top_line = 1
+        self._syncing = False
+        self._silence = -1
+        self._strips: LRUCache[tuple[int, bool], Strip] = LRUCache(4096)
+        self._pieces: list[Piece] | None = None
+        self.faded = False
+        """The link is lost: what is read is old."""
+
+    # ---- the buffer ----------------------------------------------------------------------------------
+
+    def look(self, buffer: LogBuffer | None, now: float, empty: tuple[Row, ...] = ()) -> None:
+        """Show another log, or what is new in this one."""
+        self.now = now
+        if buffer is not self.buffer or empty != self.empty:
+            self.buffer, self.empty = buffer, empty
+            self.current, self.follow, self._seen, self._silence = None, True, (-1, -1), -1
+            self.repaint()
+        if buffer is None:
+            self.virtual_size = Size(self.size.width, 0)
+            self.refresh()
+        elif (buffer.version, buffer.shape) != self._seen or self.times == "age":
+            self.sync()
+
+    def sync(self) -> None:
+        """Take over what the buffer has grown by; what is held still stays where it is."""
+        buffer = self.buffer
+        if buffer is None or not self.size:
+            return
+        if buffer.shape != self._seen[1]:
+            self._strips.clear()
+            if self.screen.selections:
+                self.screen.clear_selection()
+        self._seen = (buffer.version, buffer.shape)
+        width = self.size.width if self.wrap else min(WIDEST, buffer.widest + 12)
+        self._syncing = True
+        self.virtual_size = Size(max(width, self.size.width), self._virtual_height(buffer))
+        top = self.max_scroll_y if self.follow else buffer.row_of(self._top_line) - buffer.first_row
+        self.scroll_to(y=max(0, top), animate=False)
+        self._syncing = False
+        self._note_top()
+        if self.follow:
+            self._held_at = buffer.lines
+        self._pieces = None
+        self.refresh()
+
+    def _virtual_height(self, buffer: LogBuffer) -> int:
+        rows = buffer.rows - buffer.first_row
+        if not self.wrap or rows == 0:
+            return rows
+        height, fit, used = self.size.height, 0, 0
+        for number in range(buffer.rows - 1, buffer.first_row - 1, -1):
+            used += len(self._parts(number))
+            if used > height:
+                break
+            fit += 1
+        return rows - max(1, fit) + height
+
+    def repaint(self) -> None:
+        """Paint every line again."""
+        self._strips.clear()
+        self._pieces = None
+        self.refresh()
+
+    def _note_top(self) -> None:
+        if self.buffer is not None:
+            self._top_line = self.buffer.line_of(self.buffer.first_row + self.scroll_offset.y)
+
+    def watch_scroll_y(self, old_value: float, new_value: float) -> None:
+        """Scrolling up holds the view, scrolling to the end follows again."""
+        super().watch_scroll_y(old_value, new_value)
+        self._pieces = None
+        if not self._syncing:
+            self._note_top()
+            at_end = round(new_value) >= self.max_scroll_y
+            if self.follow and not at_end and self.buffer is not None:
+                self._held_at = self.buffer.lines
+            self.follow = at_end
+            self.post_message(self.Moved())
+
+    @property
+    def waiting(self) -> int:
+        """Lines that came since the view is held."""
+        return 0 if self.follow or self.buffer is None else self.buffer.lines - self._held_at
+
+    def on_resize(self) -> None:
+        """Another width wraps elsewhere."""
+        self.repaint()
+        self.sync()
+
+    def notify_style_update(self) -> None:
+        """Another theme: other colours."""
+        super().notify_style_update()
+        self._strips.clear()
+
+    # ---- painting ------------------------------------------------------------------------------------
+
+    def _displayed(self, entry: LogRow) -> Row:
+        if entry.kind != "line":
+            return rule_row(entry, self.size.width)
+        if self.faded:
+            return row(Span(" "), Span(entry.text, "dim"))
+        arrived = self.buffer.arrived(entry.line) if self.buffer else None
+        prefix = time_text(self.times, arrived, self.now)
+        short = self.times == "short"
+        return line_row(
+            entry, prefix=prefix, short=short, needle=self.needle, current=entry.line == self.current
+        )
+
+    def _strip(self, number: int) -> Strip:
+        assert self.buffer is not None
+        line = self.buffer.line_of(number)
+        settled = line <= self.buffer.settled and self.times != "age"
+        key = (number, line == self.current)
+        strip = self._strips.get(key) if settled else None
+        if strip is None:
+            strip = strip_of(self, self._displayed(self.buffer.row(number)), action=False)
+            if settled:
+                self._strips[key] = strip
+        return strip
+
+    def _parts(self, number: int) -> range:
+        """First cells of the screen lines that a row takes when wrapped."""
+        return range(0, max(1, self._strip(number).cell_length), max(1, self.size.width))
+
+    def _layout(self) -> list[Piece]:
+        """Which piece stands on each line of the screen."""
+        buffer, height = self.buffer, self.size.height
+        if buffer is None:
+            return []
+        first = buffer.first_row + self.scroll_offset.y
+        if not self.wrap:
+            return [Piece(number, -1) for number in range(first, min(first + height, buffer.rows))]
+        pieces: list[Piece] = []
+        if self.follow:
+            for number in range(buffer.rows - 1, buffer.first_row - 1, -1):
+                pieces = [Piece(number, cell) for cell in self._parts(number)] + pieces
+                if len(pieces) >= height:
+                    break
+            return pieces[-height:]
+        for number in range(first, buffer.rows):
+            pieces += [Piece(number, cell) for cell in self._parts(number)]
+            if len(pieces) >= height:
+                break
+        return pieces[:height]
+
+    def render_line(self, y: int) -> Strip:
+        """One line of cells."""
+        width = self.size.width
+        if self.buffer is None or self.buffer.rows == 0:
+            return self._render_empty(y, width)
+        if self._pieces is None:
+            self._pieces = self._layout()
+        if y >= len(self._pieces):
+            return Strip.blank(width, self.rich_style)
+        piece = self._pieces[y]
+        strip = self._strip(piece.row)
+        if piece.cell >= 0:
+            strip = strip.crop(piece.cell, piece.cell + width)
+            start = piece.cell
+        else:
+            left = self.scroll_offset.x
+            strip = strip.crop(left, left + width) if left else strip
+            start = left
+        strip = highlight(self, strip, self.text_selection, start, piece.row)
+        return strip.crop_extend(0, width, self.rich_style)
+
+    def _render_empty(self, y: int, width: int) -> Strip:
+        rows = self.empty or (row(Span(" nothing logged yet", "dim")),)
+        strip = strip_of(self, rows[y]) if y < len(rows) else Strip([])
+        return strip.crop_extend(0, width, self.rich_style)
+
+    # ---- moving --------------------------------------------------------------------------------------
+
+    def move(self, rows: int) -> None:
+        """Some rows down, or up."""
+        self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+
+    def sideways(self, cells: int) -> None:
+        """Some cells to the right, or left."""
+        if not self.wrap:
+            self.scroll_to(x=max(0, self.scroll_offset.x + cells), animate=False)
+
+    def to_top(self) -> None:
+        """The oldest row."""
+        self.scroll_to(y=0, animate=False)
+
+    def to_end(self) -> None:
+        """The newest row, and follow."""
+        self.follow = True
+        self.current = None
+        self.scroll_to(x=0, animate=False)
+        self.sync()
+        self.post_message(self.Moved())
+
+    def hold(self) -> None:
+        """Stop following."""
+        if self.follow and self.buffer is not None:
+            self._held_at = self.buffer.lines
+        self.follow = False
+        self.post_message(self.Moved())
+
+    def toggle_follow(self) -> None:
+        """Follow or hold."""
+        if self.follow:
+            self.hold()
+        else:
+            self.to_end()
+
+    def toggle_wrap(self) -> None:
+        """Wrap long lines or cut them."""
+        self.wrap = not self.wrap
+        if self.wrap:
+            self.scroll_to(x=0, animate=False)
+        self.repaint()
+        self.sync()
+
+    def next_times(self) -> TimeMode:
+        """The next way to show when lines came."""
+        self.times = TIME_MODES[(TIME_MODES.index(self.times) + 1) % len(TIME_MODES)]
+        self.repaint()
+        self.sync()
+        return self.times
+
+    def jump(self, line: int) -> None:
+        """Hold the view with that line in its upper third, marked."""
+        buffer = self.buffer
+        if buffer is None:
+            return
+        self.hold()
+        self.current = line
+        above = self.size.height // 3
+        self.scroll_to(y=max(0, buffer.row_of(line) - buffer.first_row - above), animate=False)
+        self.follow = False
+        self._note_top()
+        self._pieces = None
+        self.refresh()
+        self.post_message(self.Moved())
+
+    @property
+    def _here(self) -> int:
+        """The line that a jump starts from."""
+        if self.buffer is None:
+            return 0
+        if self.current is not None:
+            return self.current
+        return self.buffer.lines + 1 if self.follow else self._top_line
+
+    # ---- jumping; each says whether it found something ---------------------------------------------
+
+    def find(self, needle: str) -> bool:
+        """Search: backwards while following (the newest hit), else onwards from here."""
+        self.needle = needle
+        self.repaint()
+        return self.find_next(back=self.follow)
+
+    def find_next(self, *, back: bool = False) -> bool:
+        """The next hit."""
+        return self._land(
+            logjump.hit(self.buffer, self.needle, self._here, back=back) if self.buffer else None
+        )
+
+    def next_error(self, *, back: bool = False) -> bool:
+        """The next error; while following, the newest."""
+        back = back or self.follow
+        return self._land(logjump.error(self.buffer, self._here, back=back) if self.buffer else None)
+
+    def next_phase(self, *, back: bool = False) -> bool:
+        """The line under the next rule, or the one before."""
+        return self._land(logjump.rule(self.buffer, self._here, back=back) if self.buffer else None)
+
+    def next_silence(self) -> Silence | None:
+        """The longest silence; again: the next longest."""
+        silences = self.buffer.silences() if self.buffer is not None else []
+        if not silences:
+            return None
+        self._silence = (self._silence + 1) % len(silences)
+        self.jump(silences[self._silence].line)
+        return silences[self._silence]
+
+    def _land(self, line: int | None) -> bool:
+        if line is not None:
+            self.jump(line)
+        return line is not None
+
+    def toggle_mark(self) -> bool | None:
+        """Mark the current line, or take its mark away. None where there is no line to mark."""
+        if self.buffer is None or not self.buffer.lines:
+            return None
+        line = self.current or (self.buffer.lines if self.follow else self._top_line)
+        if self.buffer.unrule(line, "mark"):
+            return False
+        return self.buffer.rule(line, "mark", f"marked at line {line:,}")
+
+    # ---- copying -------------------------------------------------------------------------------------
+
+    def _text(self, number: int) -> str:
+        assert self.buffer is not None
+        return text_of(self._displayed(self.buffer.row(number)))
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text, without the gutter."""
+        buffer = self.buffer
+        if buffer is None or not buffer.rows:
+            return None
+        first = selection.start.y if selection.start else buffer.first_row
+        last = selection.end.y if selection.end else buffer.rows - 1
+        first, last = max(first, buffer.first_row), min(last, buffer.rows - 1, first + SELECT_MOST)
+        out = []
+        for number in range(first, last + 1):
+            text = self._text(number)
+            start = selection.start.x if selection.start and number == selection.start.y else 0
+            end = selection.end.x if selection.end and number == selection.end.y else len(text)
+            out.append(text[max(GUTTER, start) : end])
+        return "\n".join(out), "\n"
+
+    def chosen_text(self) -> str:
+        """The line jumped to, or else every line on the screen."""
+        if self.buffer is None:
+            return ""
+        if self.current is not None:
+            return self.buffer.text(self.current)
+        rows = dict.fromkeys(piece.row for piece in self._layout())
+        return "\n".join(self._text(number)[GUTTER:] for number in rows)
+
+    def text_select_all(self) -> None:
+        """A double click takes nothing: a log is too long to be selected whole."""

@@ -1,0 +1,169 @@
+"""The base of our panes: rows of text in, cells out; only what changed is drawn again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.content import Content
+from textual.geometry import Region, Size
+from textual.selection import Selection
+from textual.strip import Strip
+from textual.widget import Widget
+
+from specdash.sanitise import sanitise
+from specdash.tui.paint import TONES, Row, Tone, cut, text_of
+
+TONE_CLASSES = frozenset(f"tone--{tone}" for tone in TONES)
+
+
+def strip_of(widget: Widget, row: Row, *, action: bool = True) -> Strip:
+    """A row as cells, in the tones that the widget's theme gives them."""
+    segments = []
+    for span in row:
+        style = widget.get_component_rich_style(f"tone--{span.tone}")
+        if span.action and action:
+            call = span.action if "(" in span.action else f"run('{span.action}')"
+            style += Style.from_meta({"@click": f"screen.{call}"})
+        segments.append(Segment(sanitise(span.text), style))
+    return Strip(segments)
+
+
+def highlight(widget: Widget, strip: Strip, selection: Selection | None, x: int, y: int) -> Strip:
+    """Mark the selected cells of the line ``y``, whose first character has the number ``x``."""
+    span = selection.get_span(y) if selection is not None else None
+    if span is not None:
+        start, end = span
+        length = len(strip.text)
+        first = max(0, start - x)
+        last = length if end == -1 else min(length, end - x)
+        if first < last:
+            cells = [strip.index_to_cell_position(at) for at in (first, last)]
+            before, chosen, after = strip.divide([*cells, strip.cell_length])
+            style = widget.screen.get_component_rich_style("screen--selection")
+            strip = Strip.join([before, chosen.apply_style(Style(bgcolor=style.bgcolor)), after])
+    return strip.apply_offsets(x, y)
+
+
+def frame_title(row: Row, width: int) -> Content | None:
+    """A row as the title of a frame; None for an empty one."""
+    if not row:
+        return None
+    parts = ((sanitise(span.text), _TITLE_STYLES.get(span.tone, "")) for span in cut(row, width))
+    return Content.assemble(*parts)
+
+
+def set_frame(widget: Widget, above: Row, below: Row, width: int) -> None:
+    """Title and subtitle of a widget's frame, drawn again only where they changed."""
+    for name, row in (("border_title", above), ("border_subtitle", below)):
+        title = frame_title(row, max(0, width - 4))
+        if getattr(widget, name) != (title.markup if title else None):
+            setattr(widget, name, title)
+
+
+class Painted(Widget):
+    """A pane that says rows of text. Subclasses implement :meth:`draw` and call :meth:`redraw`."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = set(TONE_CLASSES)
+    DEFAULT_CSS = "Painted { height: auto; width: 1fr; }"
+
+    faded: bool = False
+    """The values are old: everything but deviations is dim."""
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id, classes=classes)
+        self._rows: list[Row] = []
+        self._rows_width = -1
+        self._titles: tuple[Row, Row] = ((), ())
+
+    def draw(self, width: int) -> Sequence[Row]:
+        """The rows to show, at most ``width`` cells each (longer ones are cut)."""
+        raise NotImplementedError
+
+    def heading(self, width: int) -> tuple[Row, Row]:
+        """What stands in the frame: above at the left, below at the right."""
+        return (), ()
+
+    def redraw(self) -> None:
+        """Draw again what would read differently now."""
+        width = self.size.width
+        if not width or not self.is_attached:
+            return
+        self._redraw_heading(width)
+        before, self._rows = self._rows, self._fresh(width)
+        self._rows_width = width
+        if len(before) != len(self._rows):
+            self.refresh(layout=self.styles.is_auto_height)
+            if not self.styles.is_auto_height:
+                return
+        changed = [
+            Region(0, y, width, 1)
+            for y, (old, new) in enumerate(zip(before, self._rows, strict=False))
+            if old != new
+        ]
+        if changed:
+            self.refresh(*changed)
+
+    def _fresh(self, width: int) -> list[Row]:
+        rows = [cut(row, width) for row in self.draw(width)]
+        return [fade(row) for row in rows] if self.faded else rows
+
+    def _redraw_heading(self, width: int) -> None:
+        titles = self.heading(width)
+        if titles != self._titles:
+            self._titles = titles
+            set_frame(self, *titles, width)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many rows as there are to say."""
+        if width != self._rows_width:
+            self._rows = self._fresh(width) if width else []
+            self._rows_width = width
+        return len(self._rows)
+
+    def on_resize(self) -> None:
+        """Another width says it in other words."""
+        self._rows_width = -1
+        self._rows = []
+        self.redraw()
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        """One line of cells."""
+        width = self.size.width
+        if y >= len(self._rows):
+            return Strip.blank(width, self.rich_style)
+        strip = strip_of(self, self._rows[y])
+        strip = highlight(self, strip, self.text_selection, 0, y)
+        return strip.crop_extend(0, width, self.rich_style)
+
+    def get_selection(self, selection: Selection) -> tuple[str, str] | None:
+        """The selected text."""
+        return selection.extract("\n".join(map(text_of, self._rows))), "\n"
+
+    @property
+    def shown(self) -> str:
+        """What a person reads in this pane; for tests and plain output."""
+        above, below = self._titles
+        return "\n".join([text_of(above), *map(text_of, self._rows), text_of(below)])
+
+
+_TITLE_STYLES: dict[Tone, str] = {
+    "dim": "$dim",
+    "strong": "$foreground bold",
+    "plain": "$foreground",
+    "accent": "$key",
+    "key": "$key",
+    "ready": "$state-ready",
+    "warn": "$state-warn",
+    "bad": "$state-bad",
+    "orphan": "$orphan",
+}
+_FADES: frozenset[Tone] = frozenset({"plain", "strong", "accent", "ready"})
+
+
+def fade(row: Row) -> Row:
+    """The row as something old: still readable, no longer claiming to be true."""
+    return tuple(span._replace(tone="dim") if span.tone in _FADES else span for span in row)

@@ -1,0 +1,45 @@
+"""The pane that explains: see :mod:`specdash.tui.widgets.situation`."""
+
+from __future__ import annotations
+
+from specdash.monitor.state import HostState
+from specdash.tui.paint import Row
+from specdash.tui.widgets.painted import Painted
+from specdash.tui.widgets.situation import Panel, lost_row
+
+
+class PanelPane(Painted):
+    """A panel, or nothing at all."""
+
+    panel: Panel | None = None
+
+    def look(self, panel: Panel | None) -> None:
+        """Show another panel; None hides it."""
+        self.panel = panel
+        self.set_class(panel is None, "-off")
+        self.set_class(panel is not None and panel.whole, "-whole")
+        self.redraw()
+
+    def draw(self, width: int) -> list[Row]:
+        """What it says."""
+        return self.panel.rows(width) if self.panel else []
+
+    def heading(self, width: int) -> tuple[Row, Row]:
+        """Its title."""
+        return (self.panel.title, self.panel.below) if self.panel else ((), ())
+
+
+class Banner(Painted):
+    """One line under the header while the link is lost."""
+
+    state: HostState | None = None
+
+    def look(self, state: HostState) -> None:
+        """Show another picture."""
+        self.state = state
+        self.set_class(state.link.state != "lost" or state.host is None, "-off")
+        self.redraw()
+
+    def draw(self, width: int) -> list[Row]:
+        """One line."""
+        return [lost_row(self.state)] if self.state else []

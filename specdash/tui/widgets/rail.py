@@ -1,0 +1,129 @@
+"""The phases of the start as a rail, the sentence of truth, and the meter of progress."""
+
+from __future__ import annotations
+
+from specdash.monitor.state import HostState, RailItem, Server
+from specdash.tui import say
+from specdash.tui.paint import Row, Span, Tone, cut, dim, meter, row, spread, width_of
+from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
+from specdash.tui.widgets.painted import Painted
+
+
+def _item(item: RailItem, *, times: bool, cells: int, serving: bool) -> Row:
+    glyph = "●" if serving and item.phase == "serving" and item.mark == "active" else MARK_GLYPHS[item.mark]
+    tone: Tone = "ready" if glyph == "●" else MARK_TONES[item.mark]
+    parts: list[Span] = [Span(f"{glyph} {item.title}", tone)]
+    if item.progress is not None and item.progress.total:
+        done, total = item.progress.done, item.progress.total
+        parts.append(Span(f" {done}/{total}"))
+        if cells:
+            parts += [
+                Span(" "),
+                *meter(done / total, cells, tone="bad" if item.mark == "failed" else "plain"),
+            ]
+    if item.took_s is not None and (times or item.mark in ("active", "failed")):
+        parts.append(dim(f" {say.clock(item.took_s)}"))
+    if item.note:
+        parts.append(dim(f" {item.note}"))
+    return row(*parts)
+
+
+def rail_row(server: Server, width: int) -> Row:
+    """The rail in the most telling form that fits; the times of what is done go first, then the bar."""
+    serving = server.state == "ready"
+    forms = (
+        {"join": "   ", "times": True, "cells": 12, "from": 0},
+        {"join": "  ", "times": True, "cells": 8, "from": 0},
+        {"join": "  ", "times": True, "cells": 0, "from": 0},
+        {"join": "  ", "times": False, "cells": 6, "from": 0},
+        {"join": " ", "times": False, "cells": 0, "from": 0},
+    )
+    out: Row = ()
+    for form in forms:
+        items = [
+            _item(item, times=bool(form["times"]), cells=int(str(form["cells"])), serving=serving)
+            for item in server.rail
+            if item.mark != "skipped"
+        ]
+        out = ()
+        for item in items:
+            out = row(out, str(form["join"]), item) if out else item
+        if width_of(out) <= width:
+            return out
+    return cut(out, width)
+
+
+def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
+    """The age of the last progress against the limit: ``progress 4 s ago ▰▱▱▱▱ limit 2:00``."""
+    since, limit = server.verdict.since_s, server.verdict.limit_s
+    if since is None or limit is None or limit <= 0 or server.state in ("crashed", "stopped"):
+        return ()
+    share = since / limit
+    tone: Tone = "bad" if share >= 1 else "warn" if share >= 0.5 else "bar"
+    text: Tone = "dim" if tone == "bar" else tone
+    blocks = meter(share, cells, tone=tone)
+    if not words:
+        return row(blocks, Span(f" {say.clock(since)}/{say.clock(limit)}", text))
+    label = "token" if server.phase == "serving" else "progress"
+    return row(Span(f"{label} {say.age(since)} ago ", text), blocks, dim(f" limit {say.clock(limit)}"))
+
+
+def truth_tone(server: Server) -> Tone:
+    """The sentence is plain unless it tells of a deviation."""
+    if server.state in ("stalled", "crashed"):
+        return "bad"
+    if server.state == "degraded" or server.verdict.word in ("suspect", "degraded"):
+        return "warn"
+    return "plain"
+
+
+def truth_row(server: Server, width: int, *, with_meter: bool) -> Row:
+    """The sentence of truth; with the meter at the right where the frame does not carry it."""
+    sentence = row(Span(server.truth or "nothing seen yet", truth_tone(server)))
+    right = meter_row(server, 6, words=False) if with_meter else ()
+    return spread(sentence, right, width)
+
+
+def facts(server: Server) -> Row:
+    """Pid, port, model: the frame's title."""
+    gone = " gone" if server.gone_at is not None else ""
+    parts = [f"pid {server.pid}{gone}"]
+    if server.port:
+        parts.append(f"port {server.port}")
+    if server.model:
+        parts.append(server.model.rstrip("/").rpartition("/")[2] or server.model)
+    return row(Span(server.name, "strong"), dim("   " + " · ".join(parts)))
+
+
+FRAMED = 94
+"""Cells inside from which the style sheet gives the rail a frame (a screen of 100 columns)."""
+
+
+class Rail(Painted):
+    """Rail and sentence; framed where the screen is wide."""
+
+    state: HostState | None = None
+    server: Server | None = None
+
+    def look(self, state: HostState, server: Server | None) -> None:
+        """Show another picture."""
+        self.state, self.server = state, server
+        self.faded = state.link.state in ("stale", "lost")
+        self.set_class(server is None, "-off")
+        self.redraw()
+
+    def draw(self, width: int) -> list[Row]:
+        """Two lines."""
+        if self.server is None:
+            return []
+        framed = width >= FRAMED
+        return [rail_row(self.server, width), truth_row(self.server, width, with_meter=not framed)]
+
+    def heading(self, width: int) -> tuple[Row, Row]:
+        """Whose start it is; how long it took in all, and the meter."""
+        if self.server is None or width < FRAMED:
+            return (), ()
+        took = [item.took_s for item in self.server.rail if item.mark == "done" and item.took_s is not None]
+        started = f"started in {say.clock(sum(took))}" if self.server.state == "ready" and took else ""
+        meter = meter_row(self.server, 20 if width >= 150 else 12)
+        return facts(self.server), row(dim(started), dim("   ") if started and meter else "", meter)

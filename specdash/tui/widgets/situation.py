@@ -1,0 +1,248 @@
+"""What is going on where the usual panes have nothing to say, and which key is next.
+
+One function a situation; :func:`panel_for` chooses. Each says what was seen, in plain words, and never names
+a key that does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from specdash.monitor.documents import Diagnosis, Reason
+from specdash.monitor.state import HostState, Server
+from specdash.tui import say
+from specdash.tui.actions import BY_ID
+from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
+from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
+from specdash.tui.widgets.gpus import owner_text
+from specdash.tui.widgets.header import host_name
+
+LOOKING_S = 3.0
+"""So long after the connection we say that we look, not that nothing is there."""
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A titled piece of text. ``rows`` is asked for the width at hand."""
+
+    title: Row
+    rows: Callable[[int], list[Row]]
+    below: Row = ()
+    whole: bool = False
+    """Nothing else is worth showing: it takes the whole middle of the screen."""
+    keys: tuple[str, ...] = field(default=())
+    """Ids of the actions that help, for the footer."""
+
+
+def text_rows(text: str, width: int, tone: Tone = "plain", most: int = 0) -> list[Row]:
+    """A text as rows."""
+    return [row(Span(line, tone)) for line in wrap(text, width, most)]
+
+
+def key_rows(*keys: tuple[str, str]) -> list[Row]:
+    """``r   tries again now``, one a row; clickable."""
+    return [row(Span(pad(BY_ID[id_].label, 4), "key", id_), Span(words, "plain", id_)) for id_, words in keys]
+
+
+def panel_for(state: HostState, server: Server | None) -> Panel | None:
+    """What is to be said now, or None where the usual panes say it all."""
+    if state.link.state == "refused":
+        return refused(state)
+    if state.host is None:
+        return unreached(state) if state.link.state == "lost" else connecting(state)
+    if server is None:
+        return no_server(state)
+    if server.state == "stalled":
+        return stalled(server)
+    if server.state in ("crashed", "stopped"):
+        return ended(state, server)
+    if server.state == "degraded":
+        return degraded(server)
+    if server.verdict.word == "suspect":
+        return suspect(server)
+    return None
+
+
+def connecting(state: HostState) -> Panel:
+    """The first seconds."""
+
+    def rows(width: int) -> list[Row]:
+        out = text_rows("Keys, agent and jump hosts come from ~/.ssh/config, as with ssh.", width)
+        out += text_rows(
+            "A small Python program is sent through the connection; nothing is written to the host.", width
+        )
+        if state.link.reason:
+            out += [(), *text_rows(state.link.reason, width, "strong")]
+        return [*out, (), *key_rows(("quit", "quits"))]
+
+    return Panel(row(Span(f"connecting to {state.target}", "strong")), rows, whole=True)
+
+
+def refused(state: HostState) -> Panel:
+    """The host or we said no: trying again by itself would not help."""
+
+    def rows(width: int) -> list[Row]:
+        out = text_rows(state.link.reason or "no reason was given", width, "bad")
+        return [*out, (), *key_rows(("conn.retry", "tries again"), ("quit", "quits"))]
+
+    title = row(Span(f"✖ no connection to {state.target}", "bad"))
+    return Panel(title, rows, whole=True, keys=("conn.retry",))
+
+
+def unreached(state: HostState) -> Panel:
+    """It never answered; we go on trying."""
+
+    def rows(width: int) -> list[Row]:
+        out = text_rows(state.link.reason or "no answer", width, "warn")
+        out.append(row(dim(retry_text(state))))
+        return [*out, (), *key_rows(("conn.retry", "tries now"), ("quit", "quits"))]
+
+    title = row(Span(f"{host_name(state)} cannot be reached", "warn"))
+    return Panel(title, rows, whole=True, keys=("conn.retry",))
+
+
+def retry_text(state: HostState) -> str:
+    """``try 4 in 8 s``."""
+    link = state.link
+    if link.retry_at is None:
+        return f"try {link.attempt + 1}"
+    return f"try {link.attempt + 1} in {say.age(max(0.0, link.retry_at - state.now))}"
+
+
+def lost_row(state: HostState) -> Row:
+    """The banner of a lost link."""
+    link = state.link
+    ago = say.age(state.now - link.since) if link.since is not None else "just now"
+    why = f" ({link.reason})" if link.reason else ""
+    return row(
+        Span(f" ▌ connection lost {ago} ago{why} — {retry_text(state)}   ", "bad"),
+        Span("r", "key", "conn.retry"), Span(" now   ", "dim", "conn.retry"),
+        Span("q", "key", "quit"), Span(" quit   ", "dim", "quit"),
+        dim("the values below are old"),
+    )  # fmt: skip
+
+
+def no_server(state: HostState) -> Panel:
+    """The host is well, and nothing serves."""
+    if state.link.since is not None and state.now - state.link.since < LOOKING_S:
+        return Panel(row(Span("looking for SGLang and vLLM servers", "dim")), lambda width: [])
+
+    def rows(width: int) -> list[Row]:
+        out: list[Row] = []
+        for gpu in state.gpus:
+            if gpu.orphan_mib:
+                who = owner_text(gpu, pids=True) or "no process that can be seen"
+                words = f"GPU {gpu.card.index}: {say.gib(gpu.orphan_mib)} GiB are held by {who}"
+                out += text_rows(words, width, "orphan")
+        if out:
+            out.append(())
+        out += text_rows("Start one: it is picked up within 2 s.", width)
+        out += text_rows("One that runs and is not found here: connect --log PATH follows its log.", width)
+        if state.processes_denied:
+            who = f"{say.plural(state.processes_denied, 'process', 'processes')} of other users"
+            out += text_rows(
+                f"{who} could not be read: connect as their user or as root to see them.", width, "dim"
+            )
+        for note in state.notes:
+            out += text_rows(note, width, "dim")
+        return [*out, (), *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
+
+    return Panel(row(Span("no SGLang or vLLM server is running here", "strong")), rows, keys=("conn.retry",))
+
+
+def _reason_rows(reasons: tuple[Reason, ...], width: int) -> list[Row]:
+    names = max((len(reason.signal) for reason in reasons), default=0)
+    out: list[Row] = []
+    for reason in reasons:
+        lines = wrap(reason.value, max(10, width - names - 5), 2) or [""]
+        glyph = Span(f"{SAYS_GLYPHS[reason.says]} ", SAYS_TONES[reason.says])
+        out.append(row(glyph, dim(pad(reason.signal, names)), "   ", Span(lines[0], SAYS_TONES[reason.says])))
+        out += [row(" " * (names + 5), Span(line, SAYS_TONES[reason.says])) for line in lines[1:]]
+    return out
+
+
+def _root(server: Server) -> Diagnosis | None:
+    return next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
+
+
+def _remedy_rows(diagnosis: Diagnosis, width: int) -> list[Row]:
+    out: list[Row] = []
+    for remedy in diagnosis.remedy:
+        lines = wrap(remedy, width - 2, 3)
+        out += [row(dim("→ " if at == 0 else "  "), line) for at, line in enumerate(lines)]
+    return out
+
+
+def stalled(server: Server) -> Panel:
+    """The evidence behind the word."""
+    root = _root(server)
+
+    def rows(width: int) -> list[Row]:
+        out = _reason_rows(server.verdict.reasons, width)
+        if root is not None:
+            out += [(), *text_rows(root.summary, width, "strong", 2), *_remedy_rows(root, width)]
+        return out
+
+    title = row(Span("✖ why it is called stalled", "bad"), dim(f"   {root.key}" if root else ""))
+    return Panel(title, rows, row(dim("evidence is live")), keys=("alert.ack", "log.error", "log.gap"))
+
+
+def suspect(server: Server) -> Panel:
+    """Longer quiet than usual, and not yet a stall."""
+    limit = server.verdict.limit_s
+    below = row(dim(f"called stalled after {say.age(limit)}")) if limit is not None else ()
+    return Panel(
+        row(Span("▲ quiet for longer than usual", "warn")),
+        lambda width: _reason_rows(server.verdict.reasons, width),
+        below,
+    )
+
+
+def degraded(server: Server) -> Panel:
+    """It serves, and something is wrong."""
+    root = _root(server)
+
+    def rows(width: int) -> list[Row]:
+        if root is None:
+            return _reason_rows(server.verdict.reasons, width)
+        out = text_rows(root.summary, width, "plain", 2)
+        out += text_rows(root.evidence, width, "dim", 2)
+        return [*out, *_remedy_rows(root, width)]
+
+    title = row(Span("▲ it serves, but", "warn"), dim(f"   {root.key}" if root else ""))
+    return Panel(title, rows, keys=("alert.ack",))
+
+
+def ended(state: HostState, server: Server) -> Panel:
+    """Crashed or stopped: the root cause, whose fault, what to do."""
+    root = _root(server)
+    crashed = server.state == "crashed"
+    victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
+    victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
+
+    def rows(width: int) -> list[Row]:
+        out: list[Row] = []
+        if root is not None:
+            where = " · ".join(part for part in (root.rank, f"line {root.line}" if root.line else "") if part)
+            out += text_rows(root.summary, width, "strong", 2)
+            out += text_rows(root.evidence, width, "plain", 3)
+            tail = f"{where}   " if where else ""
+            if victims:
+                tail += f"{say.plural(victims, 'later error is its victim', 'later errors are its victims')}"
+            out += [row(dim(tail))] if tail else []
+            out += [(), *_remedy_rows(root, width)] if root.remedy else []
+        elif crashed:
+            out += text_rows("The log names no cause that is known here.", width)
+            out += _reason_rows(server.verdict.reasons, width)
+        held = sum(gpu.orphan_mib or 0 for gpu in state.gpus)
+        if held:
+            out += text_rows(
+                f"{say.gib(held)} GiB of GPU memory are still held by what is left of it.", width, "orphan"
+            )
+        return [*out, *text_rows("A new server is picked up within 2 s.", width, "dim")]
+
+    if crashed:
+        title = row(Span("✖ why it crashed", "bad"), dim(f"   {root.key}" if root else ""))
+        return Panel(title, rows, keys=("log.error", "alert.ack"))
+    return Panel(row(Span(f"■ {server.name} was stopped", "strong")), rows, keys=("log.error",))

@@ -1,0 +1,642 @@
+"""Hand-made pictures of hosts, one for each thing a screen must be able to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from specdash.logbuffer import LogBuffer
+from specdash.monitor.documents import Diagnosis, Milestone, Progress, Reason, Verdict
+from specdash.monitor.frames import Card
+from specdash.monitor.state import (
+    Alert,
+    Figures,
+    Gpu,
+    HostFacts,
+    HostState,
+    Lamp,
+    Link,
+    LogSource,
+    Owner,
+    RailItem,
+    Rank,
+    Server,
+    Step,
+)
+from specdash.monitor.words import Phase
+
+NOW = 1_795_990_000.0
+KEY = "4242:99100"
+PHASES: tuple[tuple[Phase, str], ...] = (
+    ("boot", "boot"),
+    ("dist_init", "dist"),
+    ("weights", "weights"),
+    ("kv_cache", "kv"),
+    ("capture", "graphs"),
+    ("warmup", "warm-up"),
+    ("serving", "serving"),
+)
+
+
+@dataclass
+class FakeSource:
+    """A source whose picture a test sets by hand."""
+
+    state: HostState
+    logs: dict[str, LogBuffer] = field(default_factory=dict)
+    watch_only: bool = False
+    acknowledged: list[str] = field(default_factory=list)
+    refreshed: int = 0
+    stopped: bool = False
+    listeners: list[Callable[[], None]] = field(default_factory=list)
+
+    @property
+    def target(self) -> str:
+        return self.state.target
+
+    def log(self, server_key: str) -> LogBuffer | None:
+        return self.logs.get(server_key)
+
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+        self.listeners.append(changed)
+        return lambda: self.listeners.remove(changed)
+
+    async def run(self) -> None:
+        return None
+
+    async def stop(self) -> None:
+        self.stopped = True
+
+    def refresh(self) -> None:
+        self.refreshed += 1
+
+    def acknowledge(self, alert_key: str) -> None:
+        self.acknowledged.append(alert_key)
+        kept = tuple(alert for alert in self.state.alerts if alert.key != alert_key)
+        self.set(msgspec.structs.replace(self.state, alerts=kept))
+
+    def set(self, state: HostState) -> None:
+        self.state = state
+        for changed in list(self.listeners):
+            changed()
+
+
+def live(rtt: float = 12.0) -> Link:
+    return Link(state="live", since=NOW - 3600, rtt_ms=rtt)
+
+
+def host(*, watch_only: bool = False, simulated: bool = False) -> HostFacts:
+    return HostFacts(
+        name="gpubox", boot="b0", user="root", uid=0, python="3.10.12", agent_pid=991,
+        watch_only=watch_only, simulated=simulated, cpus=64,
+    )  # fmt: skip
+
+
+def gpu(
+    index: int,
+    used_gib: float,
+    *,
+    total_gib: float = 140.4,
+    util: int | None = 97,
+    watts: float | None = 412,
+    temp: int | None = 58,
+    name: str = "NVIDIA H200",
+    owner: str | None = None,
+    pid: int = 0,
+    orphan_gib: float | None = None,
+    error: str | None = None,
+    throttle: tuple[str, ...] = (),
+) -> Gpu:
+    share = used_gib / total_gib
+    owners = (
+        (Owner(pid=pid or 4243 + index, mib=int(used_gib * 1024), label=owner, server=KEY),) if owner else ()
+    )
+    lost = error is not None
+    return Gpu(
+        card=Card(
+            index=index,
+            uuid=f"GPU-{index}",
+            name=name,
+            total_mib=int(total_gib * 1024),
+            used_mib=None if lost else int(used_gib * 1024),
+            memory_call="v2",
+            util=None if lost else util,
+            power_w=None if lost else watts,
+            power_limit_w=700.0,
+            temp_c=None if lost else temp,
+            sm_mhz=None if lost else 1980,
+            sm_max_mhz=1980,
+            throttle=throttle,
+            error=error,
+        ),
+        at=NOW - (41 if lost else 1),
+        used_history=tuple(share * min(1.0, step / 60) for step in range(1, 121)),
+        owners=owners,
+        orphan_mib=None if orphan_gib is None else int(orphan_gib * 1024),
+    )
+
+
+def cards(many: int, used: float, *, util: int = 97, watts: float = 412) -> tuple[Gpu, ...]:
+    return tuple(
+        gpu(i, used + (i % 3) * 0.1, util=util - i % 2, watts=watts + 3 * i, temp=58 + i % 3, owner=f"TP{i}")
+        for i in range(many)
+    )
+
+
+def rail(
+    active: Phase | None,
+    took: dict[Phase, float] | None = None,
+    progress: Progress | None = None,
+    *,
+    failed: bool = False,
+) -> tuple[RailItem, ...]:
+    names = [name for name, _ in PHASES]
+    at = names.index(active) if active else -1
+    items = []
+    for place, (name, title) in enumerate(PHASES):
+        if name == "boot":
+            continue
+        mark = "done" if place < at else ("failed" if failed else "active") if place == at else "pending"
+        items.append(
+            RailItem(
+                phase=name,
+                mark=mark,  # type: ignore[arg-type]
+                title=title,
+                took_s=(took or {}).get(name),
+                progress=progress if place == at else None,
+            )
+        )
+    return tuple(items)
+
+
+TOOK: dict[Phase, float] = {
+    "dist_init": 4, "weights": 161, "kv_cache": 2, "capture": 64, "warmup": 6, "serving": 22131,
+}  # fmt: skip
+
+
+def steps(active: int) -> tuple[Step, ...]:
+    titles = [
+        ("processes started", 3.0),
+        ("ranks connected", 4.0),
+        ("weights loaded", 161.0),
+        ("KV cache allocated", 2.0),
+        ("CUDA graphs captured", 64.0),
+        ("warm-up request", 6.0),
+        ("serving", None),
+    ]
+    out = []
+    for place, (title, took) in enumerate(titles):
+        mark = "done" if place < active else "active" if place == active else "pending"
+        children: tuple[Step, ...] = ()
+        if title == "weights loaded":
+            children = (
+                Step(title="target", mark=mark, took_s=took and took - 10),  # type: ignore[arg-type]
+                Step(title="draft", mark=mark, took_s=10.0 if mark == "done" else None),  # type: ignore[arg-type]
+            )
+        out.append(
+            Step(title=title, mark=mark, took_s=took if mark != "pending" else None, children=children)  # type: ignore[arg-type]
+        )
+    return tuple(out)
+
+
+def server(**changes: object) -> Server:
+    base = Server(
+        key=KEY,
+        engine="sglang",
+        name="sglang:30000",
+        pid=4242,
+        start=99100,
+        started_at=NOW - 194,
+        version="0.5.16",
+        port=30000,
+        bind="0.0.0.0",
+        model="/models/target",
+        speculation="EAGLE3 3 steps",
+        parallel="TP8",
+        user="root",
+        log=LogSource(path="/var/log/server.log", kind="file", says="/var/log/server.log (fd 2)"),
+        ranks=tuple(
+            Rank(name=f"TP{i}", pid=4243 + i, start=99200 + i, state="R", gpus=(i,)) for i in range(8)
+        ),
+        ranks_expected=8,
+        processes=9,
+        state="starting",
+        phase="boot",
+        verdict=Verdict(word="working", since_s=4, limit_s=300),
+        truth="starting · 9 processes · the port refuses, as it does before serving",
+    )
+    return msgspec.structs.replace(base, **changes)
+
+
+def picture(**changes: object) -> HostState:
+    base = HostState(
+        target="root@gpubox",
+        now=NOW,
+        link=live(),
+        host=host(),
+        driver="570.133.20",
+        gpus=cards(8, 76.0, util=100, watts=214),
+        gpus_at=NOW - 1,
+    )
+    return msgspec.structs.replace(base, **changes)
+
+
+def connecting() -> HostState:
+    return HostState(target="root@gpubox", now=0.0, link=Link(state="connecting"))
+
+
+def refused() -> HostState:
+    return HostState(
+        target="root@gpubox",
+        now=NOW,
+        link=Link(
+            state="refused",
+            since=NOW - 3,
+            reason="the host key of gpubox changed: known_hosts line 12 has another. Nothing was sent.",
+        ),
+    )
+
+
+def never_reached() -> HostState:
+    return HostState(
+        target="root@gpubox",
+        now=NOW,
+        link=Link(state="lost", since=NOW - 41, reason="Connection refused", retry_at=NOW + 8, attempt=4),
+    )
+
+
+def no_server() -> HostState:
+    odd = gpu(1, 74.2, total_gib=95.6, util=0, watts=88, temp=36, name="NVIDIA RTX PRO 6000", orphan_gib=74.2)
+    odd = msgspec.structs.replace(
+        odd,
+        owners=(Owner(pid=4243, mib=None, label="sglang::sched", known=True),),
+        orphan_mib=int(74.2 * 1024),
+    )
+    clean = [
+        gpu(i, 0.0, total_gib=95.6, util=0, watts=30 + i, temp=33 + i % 3, name="NVIDIA RTX PRO 6000")
+        for i in range(8)
+    ]
+    clean[1] = odd
+    return picture(
+        gpus=tuple(clean),
+        alerts=(
+            Alert(
+                key="gpu:1/orphan", at=NOW - 95, severity="warning", next_key="gpu.clean",
+                text="GPU 1: 74.2 GiB are held by nothing that lives",
+            ),
+        ),
+    )  # fmt: skip
+
+
+def no_driver() -> HostState:
+    return picture(
+        driver=None, gpus=(), gpus_at=None, gpu_error="no NVIDIA driver here: libnvidia-ml.so.1 was not found"
+    )
+
+
+def loading() -> HostState:
+    return picture(
+        gpus=cards(8, 41.0, util=3, watts=121),
+        servers=(
+            server(
+                state="loading",
+                phase="weights",
+                role="target",
+                progress=Progress(done=37, total=64, unit="shards"),
+                verdict=Verdict(word="working", since_s=2, limit_s=300),
+                truth="working · shard 37/64 2 s ago · reading 1.9 GiB/s · the port refuses, as it does before serving",
+                rail=rail(
+                    "weights", {"dist_init": 4, "weights": 93}, Progress(done=37, total=64, unit="shards")
+                ),
+                steps=steps(2),
+                last_line_at=NOW - 2,
+                last_progress_at=NOW - 2,
+            ),
+        ),
+    )
+
+
+def capture() -> HostState:
+    return picture(
+        servers=(
+            server(
+                state="capturing",
+                phase="capture",
+                role="target",
+                progress=Progress(done=4, total=8, unit="batches"),
+                verdict=Verdict(word="working", since_s=4, limit_s=120),
+                truth="working · batch 4/8 4 s ago · the port refuses, as it does before serving · 9 processes",
+                rail=rail("capture", TOOK | {"capture": 25}, Progress(done=4, total=8, unit="batches")),
+                steps=steps(4),
+                last_line_at=NOW - 4,
+                last_progress_at=NOW - 4,
+            ),
+        ),
+    )
+
+
+FIGURES = Figures(
+    at=NOW - 1, source="/v1/loads", tok_s=60.1, running=3, waiting=0, kv_pct=3.1, accept_len=2.41,
+    ttft_ms=41.0, requests=1204,
+)  # fmt: skip
+TOK = tuple(59.8 + (i * 7 % 13) / 4 - (8 if i % 31 == 0 else 0) for i in range(120))
+
+
+def serving(*, token: bool = True) -> HostState:
+    lamps = (
+        Lamp(name="log", says="yes", value="ready line", at=NOW - 22131),
+        Lamp(name="port", says="yes", value="30000 listens", at=NOW - 2),
+        Lamp(name="health", says="yes", value="200", at=NOW - 12),
+        Lamp(name="models", says="yes", value="target", at=NOW - 60),
+        Lamp(
+            name="token", says="yes" if token else "unknown", value="one came back" if token else "not asked"
+        ),
+    )
+    return picture(
+        gpus=cards(8, 122.0),
+        servers=(
+            server(
+                state="ready",
+                phase="serving",
+                started_at=NOW - 22360,
+                verdict=Verdict(word="ready", since_s=0.1, limit_s=60),
+                truth="working · last token 0.1 s ago · 3 running 0 waiting · /health 200 12 s ago · 9 processes",
+                rail=rail("serving", TOOK),
+                steps=steps(7),
+                lamps=lamps,
+                figures=FIGURES,
+                tok_history=TOK,
+                last_line_at=NOW - 1,
+                last_progress_at=NOW - 0.1,
+                polls_hidden=12,
+            ),
+        ),
+    )
+
+
+def idle() -> HostState:
+    state = serving(token=False)
+    now = state.servers[0]
+    return msgspec.structs.replace(
+        state,
+        gpus=cards(8, 122.0, util=0, watts=118),
+        servers=(
+            msgspec.structs.replace(
+                now,
+                truth="idle · no request for 14:20 · /health 200 12 s ago · 9 processes",
+                verdict=Verdict(word="ready", since_s=860, limit_s=None),
+                figures=Figures(at=NOW - 1, source="/v1/loads", tok_s=0.0, running=0, waiting=0, kv_pct=0.0),
+                tok_history=(0.0,) * 120,
+            ),
+        ),
+    )
+
+
+def stalled() -> HostState:
+    reasons = (
+        Reason(signal="graphs", value="4/8 since 8:02:51", age_s=28971, says="flat"),
+        Reason(signal="last line", value="8:02:44 ago", age_s=28964, says="flat"),
+        Reason(signal="GPU", value="0-2 4-7 100 %, 118 W; GPU 3 0 %", age_s=1, says="flat"),
+        Reason(signal="GPU memory", value="unchanged for 8:02:51", age_s=28971, says="flat"),
+        Reason(signal="port 30000", value="refused", age_s=1, says="unknown"),
+        Reason(signal="compilers", value="none", age_s=2, says="flat"),
+    )
+    gpus = list(cards(8, 76.0, util=100, watts=118))
+    gpus[3] = gpu(3, 76.1, util=0, watts=84, temp=36, owner="TP3")
+    return picture(
+        gpus=tuple(gpus),
+        servers=(
+            server(
+                state="stalled",
+                phase="capture",
+                role="target",
+                started_at=NOW - 30_260,
+                lagging=("TP3",),
+                progress=Progress(done=4, total=8, unit="batches"),
+                verdict=Verdict(word="stalled", since_s=28971, limit_s=120, reasons=reasons),
+                truth="no progress for 8:02:51 in graph capture, where 1:10 was usual · TP3 is the odd one",
+                rail=rail("capture", TOOK | {"capture": 28980}, Progress(done=4, total=8, unit="batches")),
+                steps=steps(4),
+                diagnoses=(
+                    Diagnosis(
+                        key="capture_collective_hang", root=True, severity="error", line=14, rank="TP3",
+                        summary="stuck in graph capture: the counter stands still while the ranks spin",
+                        evidence="Capturing batches (bs=16 avail_mem=33.0 GB):  50%",
+                        remedy=("kill the server and start it again", "look at NCCL_ALGO and NCCL_PROTO first"),
+                    ),
+                ),
+                last_line_at=NOW - 28964,
+                last_progress_at=NOW - 28971,
+            ),
+        ),
+        alerts=(
+            Alert(
+                key=f"server:{KEY}/stalled", at=NOW - 52, severity="error", next_key="server.kill",
+                text="sglang:30000 stalled in graph capture: 4/8 since 8:02:51",
+            ),
+        ),
+    )  # fmt: skip
+
+
+def crashed() -> HostState:
+    return picture(
+        gpus=tuple(gpu(i, 0.0, util=0, watts=75 + i, temp=34 + i % 2) for i in range(8)),
+        servers=(
+            server(
+                state="crashed",
+                phase="weights",
+                role="draft",
+                gone_at=NOW - 48,
+                processes=0,
+                ranks=(),
+                verdict=Verdict(word="crashed", since_s=48, limit_s=None),
+                truth="ended 48 s ago: the draft's context length does not fit the target's (TP0, line 13)",
+                rail=rail("weights", {"dist_init": 2}, failed=True),
+                steps=steps(2),
+                diagnoses=(
+                    Diagnosis(
+                        key="draft_context_mismatch", root=True, severity="error", line=13, rank="TP0",
+                        summary="draft and target context lengths differ: 131072 ≠ 262144",
+                        evidence="ValueError: Warning: User-specified context_length (262144) is greater than the "
+                        "derived context_length (131072).",
+                        remedy=(
+                            "set max_position_embeddings of the draft's config.json to 262144",
+                            "or start it with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
+                        ),
+                    ),
+                    Diagnosis(
+                        key="peer_died_first", root=False, severity="info", line=15, rank="TP1",
+                        summary="a victim: its cause is on another rank", evidence="Connection reset by peer",
+                    ),
+                ),
+                last_line_at=NOW - 48,
+            ),
+        ),
+        alerts=(
+            Alert(
+                key=f"server:{KEY}/crashed", at=NOW - 48, severity="error", next_key="config.patch",
+                text="sglang:30000 crashed: draft and target context lengths differ",
+            ),
+        ),
+    )  # fmt: skip
+
+
+def lost() -> HostState:
+    return msgspec.structs.replace(
+        capture(),
+        link=Link(state="lost", since=NOW - 41, reason="no answer for 10 s", retry_at=NOW + 8, attempt=4),
+    )
+
+
+def stale() -> HostState:
+    return msgspec.structs.replace(
+        serving(), link=Link(state="stale", since=NOW - 4, reason="no heartbeat for 4 s", rtt_ms=12)
+    )
+
+
+def watch_only() -> HostState:
+    many = list(cards(16, 122.0))
+    many[3] = gpu(3, 74.0, util=0, watts=96, temp=36, owner="TP3")
+    return picture(
+        target="dgx2",
+        host=host(watch_only=True),
+        gpus=tuple(many),
+        servers=(
+            server(
+                engine="vllm",
+                name="vllm:8000",
+                version="0.26.0",
+                speculation=None,
+                parallel="TP16",
+                state="capturing",
+                phase="capture",
+                lagging=("TP3",),
+                progress=Progress(done=15, total=35, unit="graphs"),
+                verdict=Verdict(word="working", since_s=3, limit_s=120),
+                truth="working · graph 15/35 3 s ago · TP3 is 31 s behind the other 15 ranks",
+                rail=rail("capture", TOOK | {"capture": 31}, Progress(done=15, total=35, unit="graphs")),
+                steps=steps(4),
+            ),
+        ),
+    )
+
+
+def sick_cards() -> HostState:
+    some = list(cards(8, 122.0))
+    some[1] = gpu(1, 74.2, util=0, watts=88, temp=36, orphan_gib=74.2)
+    some[2] = gpu(2, 0, error="GPU is lost")
+    some[4] = gpu(4, 0, error="no answer for 41 s")
+    some[5] = gpu(5, 122.1, util=99, watts=690, temp=88, owner="TP5", throttle=("hw thermal",))
+    some[6] = gpu(6, 122.1, util=None, watts=None, temp=None, owner="TP6")
+    return msgspec.structs.replace(serving(), gpus=tuple(some))
+
+
+def two_servers() -> HostState:
+    second = server(
+        key="5000:1",
+        engine="vllm",
+        name="vllm:8000",
+        version="0.26.0",
+        pid=5000,
+        port=8000,
+        speculation=None,
+        parallel="TP1",
+        state="loading",
+        phase="weights",
+        truth="working · shard 1/2 1 s ago",
+        rail=rail("weights", {"weights": 3}),
+        log=LogSource(
+            path=None,
+            kind="terminal",
+            says="its log goes to a terminal (pts/3): it cannot be read. Start it with > server.log 2>&1, "
+            "or name another file: connect --log PATH",
+        ),
+    )
+    state = serving()
+    return msgspec.structs.replace(state, servers=(*state.servers, second))
+
+
+def degraded() -> HostState:
+    state = serving()
+    now = msgspec.structs.replace(
+        state.servers[0],
+        state="degraded",
+        verdict=Verdict(word="degraded", since_s=310, limit_s=None),
+        truth="serves, but no draft token was accepted for 5:10 (accept length 1.00)",
+        diagnoses=(
+            Diagnosis(
+                key="accept_length_one", root=True, severity="warning", line=None, rank=None,
+                summary="no draft token is ever accepted: speculation only costs",
+                evidence="accept len: 1.00 in 62 of 62 batches",
+                remedy=("check that the draft belongs to this target",),
+            ),
+        ),
+    )  # fmt: skip
+    return msgspec.structs.replace(state, servers=(now,))
+
+
+LOG_LINES: Sequence[str] = (
+    "[2026-11-29 12:33:52] server_args=ServerArgs(model_path='/models/target', tp_size=8, port=30000)",
+    "[2026-11-29 12:33:55 TP0] Init torch distributed begin.",
+    "[2026-11-29 12:33:57 TP3] Init torch distributed ends. mem usage=0.98 GB",
+    "[2026-11-29 12:33:58 TP0] Load weight begin. avail mem=138.92 GB",
+    "Loading safetensors checkpoint shards:   0% Completed | 0/64 [00:00<?, ?it/s]\r"
+    "Loading safetensors checkpoint shards:  58% Completed | 37/64 [01:31<01:06,  2.46s/it]\r"
+    "Loading safetensors checkpoint shards: 100% Completed | 64/64 [02:40<00:00,  2.50s/it]",
+    "[2026-11-29 12:36:39 TP0] Load weight end. type=DeepseekV3ForCausalLM, avail mem=62.4 GB, mem usage=76.3 GB.",
+    "[2026-11-29 12:36:41 TP3] KV Cache is allocated. #tokens: 1203342, K size: 24.1 GB, V size: 24.1 GB",
+    "[2026-11-29 12:36:41 TP0] Memory pool end. avail mem=13.8 GB",
+    "[2026-11-29 12:36:44 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=13.7 GB",
+    "[2026-11-29 12:36:44 TP0] Capture cuda graph bs [1, 2, 4, 8, 12, 16, 24, 32]",
+    "Capturing batches (bs=24 avail_mem=33.1 GB):  38%|███▊      | 3/8 [00:18<00:30,  6.1s/it]\r"
+    "Capturing batches (bs=16 avail_mem=33.0 GB):  50%|█████     | 4/8 [00:25<00:25,  6.4s/it]",
+)
+MILESTONES: tuple[Milestone, ...] = (
+    Milestone(line=2, rank="TP0", role="target", phase="dist_init", part=None, event="begin"),
+    Milestone(line=4, rank="TP0", role="target", phase="weights", part=None, event="begin"),
+    Milestone(line=7, rank="TP3", role="target", phase="kv_cache", part=None, event="begin"),
+    Milestone(line=9, rank="TP0", role="target", phase="capture", part=None, event="begin"),
+)
+CRASH_LINES: Sequence[str] = (
+    *LOG_LINES[:4],
+    "[2026-11-29 12:34:00 TP0] Load weight end. type=DeepseekV3ForCausalLM, avail mem=121.2 GB",
+    "[2026-11-29 12:34:01 TP0] Load weight begin. avail mem=121.2 GB",
+    "[2026-11-29 12:34:01 TP0] Scheduler hit an exception: Traceback (most recent call last):",
+    '  File "/sgl/python/sglang/srt/managers/scheduler.py", line 3219, in run_scheduler_process',
+    "    scheduler = Scheduler(server_args, port_args, gpu_id, tp_rank, dp_rank)",
+    '  File "/sgl/python/sglang/srt/configs/model_config.py", line 118, in __init__',
+    "    raise ValueError(msg)",
+    "",
+    "ValueError: Warning: User-specified context_length (262144) is greater than the derived context_length "
+    "(131072). This may lead to incorrect model outputs or CUDA errors.",
+    "[2026-11-29 12:34:02] Received sigquit from a child process. It usually means the child failed.",
+    "[2026-11-29 12:34:02 TP1] Connection reset by peer",
+)
+
+
+def log_of(lines: Sequence[str], *, open_end: bool = True) -> LogBuffer:
+    buffer = LogBuffer()
+    text = "\n".join(lines) + ("" if open_end else "\n")
+    buffer.append(text.encode(), break_="start")
+    return buffer
+
+
+def serving_log(many: int = 400) -> LogBuffer:
+    """What a server prints while it serves, after its start."""
+    batches = [
+        f"[2026-11-29 18:{40 + i // 60 % 20:02}:{i % 60:02} TP0] Decode batch, #running-req: 3, #token: "
+        f"{4821 + 40 * i}, token usage: 0.03, accept len: 2.41, cuda graph: True, gen throughput (token/s): 60.1"
+        for i in range(many)
+    ]
+    return log_of((*LOG_LINES, *batches), open_end=False)
+
+
+def source(state: HostState, lines: Sequence[str] = LOG_LINES, *, milestones: bool = True) -> FakeSource:
+    """A source with that picture and a log for its first server."""
+    if state.servers and milestones:
+        first = msgspec.structs.replace(state.servers[0], milestones=MILESTONES, log_lines=len(lines))
+        state = msgspec.structs.replace(state, servers=(first, *state.servers[1:]))
+    logs = {state.servers[0].key: log_of(lines)} if state.servers else {}
+    return FakeSource(state=state, logs=logs, watch_only=bool(state.host and state.host.watch_only))

@@ -45,6 +45,7 @@ class Picture:
         """Begun before the simulation did: its processes are older than they really are."""
         self._main = start_ticks()
         self._used: dict[int, _Use] = {}
+        self._births: dict[int, float] = {}
         self.moods: tuple[str, ...] = ()
         self.mib = 0
 
@@ -86,7 +87,7 @@ class Picture:
             "state": mood.state if mood else "S",
         }
         if self._found:
-            row["born"] = self._born
+            row["born"] = self._births.setdefault(pid, self._born if role == "main" else at)
         return row
 
     def _rates(self, role: str, mood: Mood | None) -> tuple[float, float]:

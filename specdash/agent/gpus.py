@@ -12,9 +12,6 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-RETRY = 10.0
-"""Seconds between attempts to find a driver, or a card that was lost."""
-
 REINITIALISE = frozenset(
     (readings.UNINITIALIZED, readings.DRIVER_NOT_LOADED, readings.MISMATCH, readings.UNKNOWN)
 )
@@ -38,7 +35,11 @@ class Card(object):
 
 
 class Gpus(object):
-    """Samples all cards in a thread of its own and sends a ``gpus`` frame for each round."""
+    """Samples all cards in a thread of its own and sends a ``gpus`` frame for each round.
+
+    ``deadline``: seconds after which a card that does not answer is said to be in error.
+    ``retry``: seconds between attempts to find a driver, or a card that was lost.
+    """
 
     def __init__(
         self,
@@ -47,14 +48,17 @@ class Gpus(object):
         complain: "Callable[[str], None]",
         interval: float = 1.0,
         deadline: float = 5.0,
+        retry: float = 10.0,
     ) -> None:
         self.host = host
         self.interval = interval
         self.deadline = deadline
+        self.retry = retry
         self.crew = Crew("gpus", self._round, min(1.0, deadline), host.monotonic, complain)
         self.settled = False
         """The first attempt at NVML is over, well or badly."""
         self._send = send
+        self._complain = complain
         self._nvml: "Any" = None
         self._cards: "list[Card]" = []
         self._driver: "str | None" = None
@@ -64,7 +68,7 @@ class Gpus(object):
 
     def owners(self) -> "frozenset[int]":
         """Process ids that NVML named in the last round; in a container they may be the host's."""
-        pids = [process[0] for card in self._cards for process in card.last.get("processes") or ()]
+        pids = [process["pid"] for card in self._cards for process in card.last.get("processes") or ()]
         return frozenset(pids)
 
     def _round(self) -> float:
@@ -101,7 +105,7 @@ class Gpus(object):
             self._ready = True
             self._error = None if self._cards else "the driver finds no GPU"
             return
-        self._retry_at = now + RETRY
+        self._retry_at = now + self.retry
 
     def _initialise(self) -> None:
         nvml = self._nvml
@@ -121,7 +125,7 @@ class Gpus(object):
 
     def _let_go(self, now: float) -> None:
         self._ready = False
-        self._retry_at = now + RETRY
+        self._retry_at = now + self.retry
         try:
             self.crew.wait_for("nvmlShutdown", self._nvml.nvmlShutdown)
         except Exception:
@@ -139,6 +143,10 @@ class Gpus(object):
                 return dict(card.last, at=card.last_at)
             card.last = {}
             return dict(card.identity, error="no answer for %d s (%s)" % (waited, card.readings.doing))
+        except Exception as error:  # a fault of ours must not take the other cards along
+            self._complain("card %d: %s: %s" % (card.index, type(error).__name__, error))
+            card.last = {}
+            return dict(card.identity, error="%s: %s" % (type(error).__name__, error))
         if "error" not in values or len(values) > len(card.identity) + 1:
             card.last = values
             card.last_at = self.host.now()
@@ -162,7 +170,7 @@ class Gpus(object):
         except nvml.NVMLError as error:
             card.code = readings.code_of(error)
             card.handle = None
-            card.lost_until = now + RETRY
+            card.lost_until = now + self.retry
             card.lost_says = readings.say(card.code, error)
             return dict(card.identity, error=card.lost_says)
         if "total_mib" in values:

@@ -39,7 +39,9 @@ class Machine(object):
         except (OSError, ValueError, IndexError):
             pass
         disks = [(path, self._space(path)) for path in self.host.disks()]
-        frame["disks"] = [(path, space[0], space[1]) for path, space in disks if space]
+        frame["disks"] = [
+            {"path": path, "free_mib": space[0], "total_mib": space[1]} for path, space in disks if space
+        ]
         self._send(frame)
         return EVERY
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 QUIET_LIMIT = 60.0
 """Without any request for so long the agent ends: the link may be dead without having said so."""
-GPU_DEADLINE = 5.0
+GPU_DEADLINE, GPU_RETRY = 5.0, 10.0
 BACKLOG = 8 << 20
 STRAY_LINES = 20
 """Lines on stdout or stderr that are passed on as notes; a library that goes on is not listened to."""
@@ -50,9 +50,8 @@ class Agent(object):
         self._beats = 0
         self._trims = [5.0, 30.0]
         self._complaints: "set[str]" = set()
-        self.gpus = Gpus(
-            host, self._sample, self.complain, deadline=options.get("gpu_deadline", GPU_DEADLINE)
-        )
+        deadline, retry = options.get("gpu_deadline", GPU_DEADLINE), options.get("gpu_retry", GPU_RETRY)
+        self.gpus = Gpus(host, self._sample, self.complain, deadline=deadline, retry=retry)
         self.processes = Processes(host, self._sample, self.complain, self.gpus.owners)
         self.machine = Machine(host, self._sample, self.complain)
         self.tails = Tails(host, self.outbox, self.complain)

@@ -146,7 +146,7 @@ def mig(nvml: "Any", handle: "Any") -> "Json":
 
 
 def processes(nvml: "Any", handle: "Any") -> "Json":
-    """(pid, MiB or None) of each process with a compute context."""
+    """pid and MiB (None: not told) of each process with a compute context."""
     try:
         listed = _compute_list(nvml, handle)
     except nvml.NVMLError as error:
@@ -159,7 +159,7 @@ def processes(nvml: "Any", handle: "Any") -> "Json":
             return {}  # the driver's struct is laid out otherwise: no list is better than a wrong one
         size = process.usedGpuMemory
         found[int(process.pid)] = None if size is None else int(size) >> 20
-    return {"processes": sorted(found.items())}
+    return {"processes": [{"pid": pid, "mib": found[pid]} for pid in sorted(found)]}
 
 
 def _compute_list(nvml: "Any", handle: "Any") -> "Any":
@@ -168,7 +168,9 @@ def _compute_list(nvml: "Any", handle: "Any") -> "Any":
     except nvml.NVMLError as error:
         if code_of(error) != FUNCTION_NOT_FOUND:
             raise
-        return nvml.nvmlDeviceGetComputeRunningProcesses_v2(handle)
+    except nvml.NVMLLibraryMismatchError:
+        pass  # how nvidia-ml-py puts a driver that lacks the third version (before 510)
+    return nvml.nvmlDeviceGetComputeRunningProcesses_v2(handle)
 
 
 class Readings(object):

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.agent.driver import binding, interpreters
+from tests.nvmlstub.stub import NvmlStub, build
+
+INTERPRETERS = interpreters()
+
+
+def pytest_report_header() -> str:
+    return "agent runs under: " + ", ".join(f"{version} ({path})" for version, path in INTERPRETERS.items())
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "python" in metafunc.fixturenames:
+        metafunc.parametrize("python", INTERPRETERS.values(), ids=INTERPRETERS.keys())
+
+
+@pytest.fixture(scope="session")
+def pynvml_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return binding(tmp_path_factory.mktemp("binding"))
+
+
+@pytest.fixture(scope="session")
+def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc: the NVML test double cannot be built")
+    return build(tmp_path_factory.mktemp("nvml"))
+
+
+@pytest.fixture
+def stub(tmp_path: Path, nvml_library: Path) -> NvmlStub:
+    return NvmlStub(tmp_path, nvml_library)

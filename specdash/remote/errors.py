@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specdash.sanitise import clean_line
+from specdash.sanitise import clean_line, sanitise
 
 
 class SpecdashError(Exception):
@@ -147,9 +147,9 @@ FAILURES: dict[str, Failure] = {
 
 
 def failure(key: str, **facts: object) -> LinkError:
-    """Build the error of a row; facts that came from the host are cleaned here."""
+    """Build the error of a row. No fact can move a cursor; what a host said comes through ``said``."""
     row = FAILURES[key]
-    words = {name: clean_line(value) if isinstance(value, str) else value for name, value in facts.items()}
+    words = {name: sanitise(value) if isinstance(value, str) else value for name, value in facts.items()}
     hint = row.hint.format(**words) if row.hint else None
     return LinkError(key, row.sentence.format(**words), hint or None, retry=row.retry)
 

@@ -75,8 +75,8 @@ def _denied(host: str, hop: Hop, login: Login, typed_before: bool) -> LinkError:
         tried += f"; it says: {' '.join(login.said)}"
     if login.locked:
         advice = f"add it to the ssh-agent (ssh-add {login.locked[0]}), or connect where specdash can ask"
-    elif login.wants and not login.answered:
-        advice = f"it would take {login.wants}: connect where specdash can ask, or add a key there"
     else:
         advice = f"is {hop.user} right, and the key in its authorized_keys?"
+        if login.wants and not login.answered:
+            advice += f" It also takes {login.wants}, where specdash can ask for it"
     return failure("ssh_auth", host=host, user=hop.user, tried=tried, advice=advice)

@@ -66,10 +66,10 @@ class HostKeys:
     def judge(self, key: asyncssh.SSHKey) -> Verdict:
         """Judge a plain key. Revoked wins over known; another key of the same host means changed."""
         for line in (*self.exact, *self.portless):
-            if line.kind == "revoked" and line.key == key:
+            if line.kind == "revoked" and line.key.public_data == key.public_data:
                 return Verdict("revoked", key, line)
         for line in (*self.exact, *self.portless):
-            if line.kind == "key" and line.key == key:
+            if line.kind == "key" and line.key.public_data == key.public_data:
                 return Verdict("known", key, line)
         others = [line for line in self.exact if line.kind == "key"]
         same_type = [line for line in others if line.key.algorithm == key.algorithm]

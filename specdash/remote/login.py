@@ -95,6 +95,8 @@ class Login(asyncssh.SSHClient):
         self._agent_keys = set(agent_keys)
         self._files = list(hop.identities)
         self._tries = {"password": 0, "challenge": 0}
+        self._unasked = False
+        """The host refused the last time before it asked anything: it would do so again."""
         self._question: asyncio.Task[Any] | None = None
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -105,7 +107,8 @@ class Login(asyncssh.SSHClient):
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         """Judge the key. Inside the handshake nobody is asked; what was accepted before is one key alone."""
         self.verdict = self._keys.judge(key)
-        return self.verdict.word == "known" or (self.verdict.word == "unknown" and key == self._allow)
+        accepted = self._allow is not None and key.public_data == self._allow.public_data
+        return self.verdict.word == "known" or (self.verdict.word == "unknown" and accepted)
 
     def validate_host_ca_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         """Refuse a certificate of an authority that no line names."""
@@ -151,12 +154,17 @@ class Login(asyncssh.SSHClient):
     def kbdint_auth_requested(self) -> str | None:
         """Allow the host's own questions while someone can answer them."""
         self.wants = self.wants or "a password or a code"
-        return "" if self._ask and self._tries["challenge"] < TRIES else None
+        self._tries["challenge"] += 1
+        if self._ask is None or self._tries["challenge"] > TRIES or self._unasked:
+            return None
+        self._unasked = True
+        return ""
 
     async def kbdint_challenge_received(
         self, name: str, instructions: str, lang: str, prompts: Sequence[tuple[str, bool]]
     ) -> list[str] | None:
         """Ask the host's questions: a password, the code of a second factor."""
+        self._unasked = False
         if not prompts:
             return []
         above = " ".join(filter(None, (name, instructions)))
@@ -164,7 +172,7 @@ class Login(asyncssh.SSHClient):
 
     async def _secrets(self, kind: Any, prompts: Sequence[tuple[str, bool]]) -> list[str] | None:
         self.wants = "a password" if kind == "password" else "a password or a code"
-        self._tries[kind] += 1
+        self._tries["password"] += kind == "password"
         if self._ask is None or self._tries[kind] > TRIES:
             return None
         answers = []

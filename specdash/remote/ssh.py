@@ -147,7 +147,6 @@ def _arguments(hop: Hop, keys: HostKeys, login: Login) -> dict[str, Any]:
     known: Any = ([], authorities, keys.revoked if authorities else [])
     # IdentitiesOnly: of the agent's keys only those whose file is named.
     only = [path for path in hop.identities if path.is_file()] if hop.identities_only else None
-    proxy = ["/bin/sh", "-c", f"exec 2>/dev/null; exec {hop.proxy_command}"] if hop.proxy_command else None
     return {
         **_KEEPALIVE,
         "port": hop.port,
@@ -162,11 +161,20 @@ def _arguments(hop: Hop, keys: HostKeys, login: Login) -> dict[str, Any]:
         "agent_path": None if only == [] else hop.agent,
         "agent_identities": only,
         "agent_forwarding": False,
-        "proxy_command": proxy,
+        "proxy_command": _proxy(hop.proxy_command),
         "encryption_algs": unset if hop.chosen_ciphers else _GCM_FIRST,
         "compression_algs": unset if hop.chosen_compression else ["none"],
         "connect_timeout": None,
     }
+
+
+def _proxy(command: str | None) -> list[str] | None:
+    """Run a ProxyCommand by the shell, as OpenSSH does.
+
+    asyncssh takes what comes from its stderr for the host's, and the end of its stderr for the end of the
+    connection: so stderr is kept open, and silent.
+    """
+    return ["/bin/sh", "-c", f"exec 9>&2 2>/dev/null; exec {command}"] if command else None
 
 
 def _refused(hop: Hop, keys: HostKeys, login: Login, error: Exception) -> LinkError:

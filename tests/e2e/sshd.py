@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
 import os
 import shutil
@@ -28,9 +29,31 @@ def missing() -> str | None:
 def generate_key(file: Path, kind: str = "ed25519", passphrase: str = "") -> Path:
     """Make a key pair; few KDF rounds, since these keys guard nothing."""
     bits = ["-b", "2048"] if kind == "rsa" else []
-    command = ["ssh-keygen", "-q", "-t", kind, *bits, "-a", "4", "-N", passphrase, "-C", "test", "-f", str(file)]
+    command = [
+        "ssh-keygen",
+        "-q",
+        "-t",
+        kind,
+        *bits,
+        "-a",
+        "4",
+        "-N",
+        passphrase,
+        "-C",
+        "test",
+        "-f",
+        str(file),
+    ]
     subprocess.run(command, check=True, stdin=subprocess.DEVNULL)
     return file
+
+
+def run(*command: str, **environment: str) -> str:
+    """Run a program to its end and give what it printed."""
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+    )
+    return done.stdout
 
 
 def public(file: Path) -> str:
@@ -41,7 +64,9 @@ def public(file: Path) -> str:
 class Sshd:
     """One running sshd and a client's side of it."""
 
-    def __init__(self, folder: Path, host_keys: Iterable[Path], client_key: Path, lines: Iterable[str]) -> None:
+    def __init__(
+        self, folder: Path, host_keys: Iterable[Path], client_key: Path, lines: Iterable[str]
+    ) -> None:
         self.folder = folder
         self.host_keys = list(host_keys)
         self.client_key = client_key
@@ -111,7 +136,7 @@ class Sshd:
 
     def sessions(self) -> list[int]:
         """The sshd processes that serve a connection now."""
-        return [pid for pid in _children(self.process.pid) if _alive(pid)]
+        return [pid for pid in _children(self.process.pid) if alive(pid)]
 
     def stop(self) -> None:
         """End it and every session it serves."""
@@ -119,10 +144,8 @@ class Sshd:
         self.process.terminate()
         self.process.wait(10)
         for pid in served:
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                continue
 
 
 def _children(pid: int) -> list[int]:
@@ -132,11 +155,17 @@ def _children(pid: int) -> list[int]:
         return []
 
 
-def _alive(pid: int) -> bool:
+def alive(pid: int) -> bool:
+    """A process runs; a zombie, which a container's PID 1 may leave for ever, does not."""
     try:
         return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
     except OSError:
         return False
+
+
+def environ_of(pid: int) -> bytes:
+    """The environment a process was started with."""
+    return Path(f"/proc/{pid}/environ").read_bytes()
 
 
 def _free_port() -> int:

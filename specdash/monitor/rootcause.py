@@ -1,6 +1,8 @@
-"""One root cause out of many errors: the earliest exception of the earliest failing rank, the rest victims."""
+"""One root cause out of many errors: the earliest exception of the earliest rank that fails."""
 
 from __future__ import annotations
+
+import re
 
 import msgspec
 
@@ -10,6 +12,7 @@ NEAR_LINES = 150
 """An unknown exception is a cause only where the launch breaks down this soon after it."""
 
 _SIGKILL = ("-9", "137")
+_CODE = re.compile(r"-?\d+")
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +62,8 @@ def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None,
         return root, root.key or "rank_killed_sigkill"
     dead = [one for one in deadly if one.kind == "death"]
     if dead:
-        return dead[0], "scheduler_exception"
+        told = _CODE.fullmatch(dead[0].fields.get("code", ""))
+        return dead[0], "scheduler_exception" if told else "peer_died_first"
     bare = [one for one in deadly if one.kind is None and _ends_here(one, deadly, last_life)]
     if bare:
         return bare[0], "scheduler_exception"
@@ -76,7 +80,7 @@ def _proven(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
 
     One without a message (a bare ``TimeoutError``) explains nothing where something later has words.
     """
-    if one.kind is not None or not (one.message or one.exception == "AssertionError"):
+    if one.kind is not None or not one.message:
         return False
     return one.fatal or _ends_here(one, deadly, last_life)
 

@@ -57,6 +57,8 @@ class Signature(Row, frozen=True, kw_only=True):
     usually: Phase | None = None
     """The phase where the log has shown none."""
     role: Role | None = None
+    within: Role | None = None
+    """Only inside a traceback (or a part of the start) of that role."""
     examples: tuple[str, ...] = ()
     """Lines that this signature matches first; a test holds it to that."""
 
@@ -106,13 +108,15 @@ class Book(msgspec.Struct, frozen=True, kw_only=True):
     frames: tuple[tuple[re.Pattern[str], re.Pattern[str], Frame], ...]
     meanings: Mapping[str, Meaning]
 
-    def of_exception(self, name: str, message: str, engine: str | None) -> Match | None:
+    def of_exception(
+        self, name: str, message: str, engine: str | None, role: Role | None = None
+    ) -> Match | None:
         """The meaning of an exception; ``name`` without its modules, "" where only its text is known."""
         for row in self.exceptions:
             if name and row.exception is not None and not row.exception.fullmatch(name):
                 continue
             found = row.text.match(message)
-            if found and _speaks(row.signature, engine):
+            if found and _speaks(row.signature, engine) and row.signature.within in (None, role):
                 return Match(signature=row.signature, fields=_fields(found))
         return None
 
@@ -150,7 +154,8 @@ def make_book(
     signatures: Iterable[Signature], frames: Iterable[Frame], meanings: Mapping[str, Meaning]
 ) -> Book:
     """Compile the data. Raises ``ValueError`` naming the row that does not hold together."""
-    exceptions, lines = [], []
+    exceptions: list[_Compiled] = []
+    lines: list[_Compiled] = []
     for row in signatures:
         compiled = _compile(row, meanings)
         (lines if row.line else exceptions).append(compiled)

@@ -1,21 +1,21 @@
 """Candidates for the root cause, collected while a log is read: bounded memory, no judgement yet.
 
-The reader feeds every record it does not take for progress::
+The reader feeds every line that one of the sought strings stands in::
 
-    collector = TroubleCollector(book)
-    collector.feed(88, text, rank="TP1", phase="capture")     # prefix stripped, one physical line
+    collector = TroubleCollector(book, memory)                 # memory: of the piece before, or None
+    collector.feed(88, text, rank="TP1", phase="capture")      # prefix stripped, one physical line
     collector.reset()                                          # a new launch begins in the same file
-    collector.found                                            # an immutable ``Troubles``
+    memory = collector.memory()                                # immutable; ``memory.found`` is the result
 """
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Mapping
 
 import msgspec
 
+from specdash.monitor.pythonese import CARETS, CHAINED, FRAME, INDENTED_SPEECH, TRACEBACK, bare, raised
 from specdash.monitor.signatures import Book, Kind, Match, Signature
 from specdash.monitor.words import Phase, Role
 
@@ -23,23 +23,10 @@ LONGEST = 4096
 """Longer lines are argument dumps: they hold every word there is and are never read."""
 
 KEPT_FIRST, KEPT_LAST = 60, 60
+KNOWN_KEPT = 500
 TEXT_KEPT = 400
-KNOWN_KEPT = 1000
 FRAMES_KEPT = 80
-
-_TORCH = re.compile(
-    r"\[rank(\d+)\]:\s?(?:\[[EWIF]\d{3,4} [^\]]*\]\s?)?(?:\[PG [^\]]*\]\s?)?(?:\[?Rank \d+\]?\s)?"
-)
-_CPP = re.compile(r"\[[EWIF]\d{3,4} [\d:.]+ \S+:\d+\]\s?(?:\[Rank \d+\]\s)?")
-_NCCL = re.compile(r"\S+:\d+:\d+ \[\d+\] (?=.*\bNCCL)(?:\S+ )*?NCCL WARN (?:\[[^\]]*\] )?")
-_FRAME = re.compile(r"\s*File \"([^\"]+)\", line \d+(?:, in (\S+))?")
-_EXCEPTION = re.compile(
-    r"(?:[A-Za-z_]\w*\.)*(?P<name>[A-Z]\w*(?:Error(?:_\w+)?|Exception|Interrupt|Exit|Failure|Failed|Timeout|Expired)"
-    r"|Exception)(?:\(\w+\))?(?::\s*(?P<message>.*))?$"
-)
-_CARETS = re.compile(r"[\s^~|]*$")
-_TRACEBACK = "Traceback (most recent call last):"
-_CHAINED = ("The above exception was", "During handling of the above")
+SOURCES_KEPT = 256
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,30 +62,73 @@ class Troubles(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int = 0
 
 
-class TroubleCollector:
-    """Takes lines, keeps the few that matter: the first sixty and the last sixty."""
+class _Process(msgspec.Struct):
+    """What one process of the server has printed of its traceback."""
 
-    def __init__(self, book: Book) -> None:
-        self._book = book
-        self.reset()
+    frames: tuple[tuple[str, str], ...] = ()
+    source_line: str = ""
+    ending: bool = False
+    muted: bool = False
+    headless: tuple[Trouble, str] | None = None
 
-    def reset(self) -> None:
-        """Forget everything: another launch begins."""
-        self._first: list[Trouble] = []
-        self._last: deque[Trouble] = deque(maxlen=KEPT_LAST)
-        self._dropped = 0
-        self._stop_line: int | None = None
-        self._frames: dict[str, deque[tuple[str, str]]] = {}
-        self._source_line: dict[str, str] = {}
-        self._ending: dict[str, int] = {}
-        self._muted: dict[str, bool] = {}
-        self._known: set[tuple[str, str, str, bool]] = set()
-        self._current = ""
+
+class TroubleMemory(msgspec.Struct, frozen=True, kw_only=True):
+    """What the next piece of the log needs. Not to be changed by anybody."""
+
+    first: tuple[Trouble, ...] = ()
+    last: tuple[Trouble, ...] = ()
+    dropped: int = 0
+    stop_line: int | None = None
+    known: frozenset[tuple[str, str, str, bool]] = frozenset()
+    processes: Mapping[str, _Process] = {}
+    current: str = ""
+    current_rank: str | None = None
 
     @property
     def found(self) -> Troubles:
         """Everything kept so far, in the order of the log."""
-        return Troubles(found=(*self._first, *self._last), stop_line=self._stop_line, dropped=self._dropped)
+        return Troubles(found=(*self.first, *self.last), stop_line=self.stop_line, dropped=self.dropped)
+
+
+class TroubleCollector:
+    """Takes lines, keeps the few that matter: the first sixty and the last sixty."""
+
+    def __init__(self, book: Book, memory: TroubleMemory | None = None) -> None:
+        """Go on from what was remembered."""
+        self._book = book
+        self._load(memory or TroubleMemory())
+
+    def reset(self) -> None:
+        """Forget everything: another launch begins."""
+        self._load(TroubleMemory())
+
+    def memory(self) -> TroubleMemory:
+        """What to remember."""
+        return TroubleMemory(
+            first=tuple(self._first),
+            last=tuple(self._last),
+            dropped=self._dropped,
+            stop_line=self._stop_line,
+            known=frozenset(self._known),
+            processes={name: msgspec.structs.replace(seen) for name, seen in self._processes.items()},
+            current=self._current,
+            current_rank=self._current_rank,
+        )
+
+    @property
+    def found(self) -> Troubles:
+        """Everything kept so far, in the order of the log."""
+        return self.memory().found
+
+    def _load(self, memory: TroubleMemory) -> None:
+        self._first = list(memory.first)
+        self._last = deque(memory.last, maxlen=KEPT_LAST)
+        self._dropped = memory.dropped
+        self._stop_line = memory.stop_line
+        self._known = set(memory.known)
+        self._processes = {name: msgspec.structs.replace(seen) for name, seen in memory.processes.items()}
+        self._current = memory.current
+        self._current_rank = memory.current_rank
 
     def feed(
         self,
@@ -119,46 +149,56 @@ class TroubleCollector:
         """
         if len(text) > LONGEST:
             return
-        text, told = _bare(text)
+        text, told = bare(text)
         rank = rank or told
-        source = process or rank or ("" if begins else self._current)
-        self._current = source
+        if begins or rank or process:
+            self._current, self._current_rank = process or rank or "", rank
+        source, rank = self._current, rank or self._current_rank
         if not text.strip():
             return
-        at = Trouble(
-            line=line,
-            rank=rank,
-            source=source,
-            text=text.strip()[:TEXT_KEPT],
-            kind=None,
-            phase=phase,
-            role=role,
-        )
-        if not self._traceback(source, text) and not self._exception(at, text, engine):
-            self._line(at, text, engine, begins)
+        words = text.strip()[:TEXT_KEPT]
+        at = Trouble(line=line, rank=rank, source=source, text=words, kind=None, phase=phase, role=role)
+        seen = self._process(source)
+        if seen.headless is not None:
+            (began, name), seen.headless = seen.headless, None
+            self._raise(seen, _replace(began, text=f"{began.text} {words}"), name, words, engine)
+        elif not self._traceback(seen, text) and not self._exception(seen, at, text, engine):
+            self._line(seen, at, text, engine, begins)
 
-    def _traceback(self, source: str, text: str) -> bool:
-        """Frames and source lines of a traceback: kept for the phase, and for an assert without a message."""
-        if text.strip().endswith(_TRACEBACK):
-            self._frames[source] = deque(maxlen=FRAMES_KEPT)
-            return text.strip() == _TRACEBACK
-        frame = _FRAME.match(text)
+    def _process(self, source: str) -> _Process:
+        if source not in self._processes and len(self._processes) >= SOURCES_KEPT:
+            source = ""
+        return self._processes.setdefault(source, _Process())
+
+    def _traceback(self, seen: _Process, text: str) -> bool:
+        """Frames and source lines: kept for the phase, and for an assert without a message."""
+        if text.strip().endswith(TRACEBACK):
+            seen.frames = ()
+            return text.strip() == TRACEBACK
+        frame = FRAME.match(text)
         if frame:
-            path, function = frame[1], frame[2] or ""
-            self._frames.setdefault(source, deque(maxlen=FRAMES_KEPT)).append((path, function))
+            seen.frames = (*seen.frames[1 - FRAMES_KEPT :], (frame[1], frame[2] or ""))
             return True
-        if text[0] in " \t":
-            if not _CARETS.match(text):
-                self._source_line[source] = text.strip()[:TEXT_KEPT]
-            return not _INDENTED_SPEECH.match(text)
-        return False
-
-    def _exception(self, at: Trouble, text: str, engine: str | None) -> bool:
-        found = _EXCEPTION.match(text.strip())
-        if not found:
+        if text[0] not in " \t":
             return False
-        name, message = found["name"], found["message"] or self._source_line.get(at.source, "")
-        phase, role = self._book.place(self._frames.get(at.source, ()))
+        if not CARETS.match(text):
+            seen.source_line = text.strip()[:TEXT_KEPT]
+        return not INDENTED_SPEECH.match(text)
+
+    def _exception(self, seen: _Process, at: Trouble, text: str, engine: str | None) -> bool:
+        error = raised(text)
+        if error is None:
+            return False
+        if error.headless:
+            seen.headless = (at, error.name)
+            return True
+        message = error.message
+        if not message and error.name == "AssertionError":
+            message = seen.source_line
+        return self._raise(seen, at, error.name, message, engine)
+
+    def _raise(self, seen: _Process, at: Trouble, name: str, message: str, engine: str | None) -> bool:
+        phase, role = self._book.place(seen.frames)
         at = _replace(
             at,
             exception=name,
@@ -166,45 +206,42 @@ class TroubleCollector:
             phase=phase or at.phase,
             placed=phase is not None,
             role=role or at.role,
-            fatal=at.source in self._ending,
+            fatal=seen.ending,
         )
-        if self._muted.get(at.source):
-            return True
-        self._keep(self._named(at, name, message, engine))
-        self._source_line.pop(at.source, None)
+        if not seen.muted:
+            self._keep(self._named(at, name, message, engine))
+            seen.source_line = ""
         return True
 
     def _named(self, at: Trouble, name: str, message: str, engine: str | None) -> Trouble:
         """The trouble with its meaning; a wrapper is opened and what lies inside is looked at."""
-        match = self._book.of_exception(name, message, engine)
+        match = self._book.of_exception(name, message, engine, at.role)
         for _ in range(3):
             if match is None or match.signature.kind != "wrapper":
                 break
             at = _take_place(at, match.signature)
             inner = match.fields.get("inner", "")
-            found = _EXCEPTION.match(inner)
-            name, message = (found["name"], found["message"] or "") if found else ("", inner)
+            error = raised(inner)
+            name, message = (error.name, error.message) if error else ("", inner)
             at = _replace(at, exception=name or at.exception, message=message)
-            match = self._book.of_exception(name, message, engine)
-        return at if match is None else _explain(at, match)
+            match = self._book.of_exception(name, message, engine, at.role)
+        return at if match is None or match.signature.kind == "wrapper" else _explain(at, match)
 
-    def _line(self, at: Trouble, text: str, engine: str | None, begins: bool) -> None:
-        if text.startswith(_CHAINED):
+    def _line(self, seen: _Process, at: Trouble, text: str, engine: str | None, begins: bool) -> None:
+        if text.startswith(CHAINED):
             return
         match = self._book.of_line(text.strip(), engine)
-        kind = match.signature.kind if match else None
         if begins or match:
-            self._muted[at.source] = kind == "noise"
-        if match is None or kind == "noise":
+            seen.muted = match is not None and match.signature.kind == "noise"
+        if match is None or seen.muted:
             return
-        if kind == "fatal":
-            self._ending[at.source] = at.line
-        if kind == "stop" and self._stop_line is None:
-            self._stop_line = at.line
-        if kind != "stop":
-            self._keep(_explain(at, match))
+        seen.ending = seen.ending or match.signature.kind == "fatal"
+        self._keep(_explain(at, match))
 
     def _keep(self, trouble: Trouble) -> None:
+        if trouble.kind == "stop":
+            self._stop_line = self._stop_line or trouble.line
+            return
         what = (trouble.source, trouble.key or trouble.exception, trouble.message[:60], trouble.fatal)
         if what in self._known:
             return
@@ -213,25 +250,8 @@ class TroubleCollector:
         if len(self._first) < KEPT_FIRST:
             self._first.append(trouble)
             return
-        if len(self._last) == KEPT_LAST:
-            self._dropped += 1
+        self._dropped += len(self._last) == KEPT_LAST
         self._last.append(trouble)
-
-
-_INDENTED_SPEECH = re.compile(r"\s+(?:what\(\):|Value error, |Warning  )")
-"""Indented, and yet a message: C++ terminate, pydantic, Kubernetes events."""
-
-
-def _bare(text: str) -> tuple[str, str | None]:
-    """Without the marks that torch and NCCL put in front, and the rank that they name."""
-    torch = _TORCH.match(text)
-    if torch:
-        return text[torch.end() :], f"rank{torch[1]}"
-    for pattern in (_CPP, _NCCL):
-        found = pattern.match(text)
-        if found:
-            return text[found.end() :], None
-    return text, None
 
 
 def _explain(at: Trouble, match: Match) -> Trouble:

@@ -49,7 +49,7 @@ class Glance:
         return Outcome(done=age >= LOOK_S and _complete(state))
 
     def _not_yet(self, state: HostState) -> Outcome:
-        if self._began is None:
+        if not self._began:  # before the first frame the picture has no time
             self._began = state.now
         if state.now - self._began >= CONNECT_S:
             return Outcome(done=True, refused=f"no answer within {CONNECT_S:.0f} s")

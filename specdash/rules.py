@@ -7,7 +7,7 @@ from functools import lru_cache
 
 from specdash.engines.common import default_limits
 from specdash.engines.grammar import Grammar
-from specdash.engines.loader import default_grammars
+from specdash.engines.loader import shipped
 from specdash.monitor.memory import Rules
 from specdash.monitor.servers import Titles
 
@@ -31,5 +31,5 @@ def titles_of(grammar: Grammar) -> Titles:
 @lru_cache(maxsize=1)
 def default_rules() -> Rules:
     """The shipped engines and limits."""
-    grammars = tuple(default_grammars())
+    grammars = shipped()
     return Rules(grammars=grammars, titles=tuple(map(titles_of, grammars)), limits=default_limits())

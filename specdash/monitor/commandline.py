@@ -23,7 +23,7 @@ _INTERPRETER = re.compile(r"^(?:python[\d.]*t?|pypy[\d.]*|uv|ray)$")
 def program(argv: Sequence[str]) -> str:
     """The command line from the program's own name on, interpreter and its switches left out.
 
-    ``python3 -u -m sglang.launch_server --tp 8`` becomes ``sglang.launch_server --tp 8``,
+    ``python3 -u -m sglang.launch_server --tp 8`` becomes ``-m sglang.launch_server --tp 8``,
     ``/opt/venv/bin/python /opt/venv/bin/vllm serve M`` becomes ``vllm serve M``, a process title stays
     itself, and a shell or a tool that merely mentions a server becomes the empty string.
     """
@@ -38,7 +38,7 @@ def program(argv: Sequence[str]) -> str:
     while rest:
         word = rest[0]
         if word == "-m" and len(rest) > 1:
-            return " ".join(rest[1:])
+            return " ".join(rest)
         if word == "-c":
             return " ".join(("-c", *rest[1:]))
         if word in ("-X", "-W"):

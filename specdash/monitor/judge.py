@@ -13,7 +13,7 @@ from specdash.monitor.state import Gpu
 from specdash.monitor.witness import testify
 from specdash.monitor.words import STATE_OF_PHASE, State
 
-SETTLE_S = 3.0
+SETTLE_S = 2.0
 """No stall is called before the signs of life have been looked at twice."""
 
 
@@ -41,9 +41,7 @@ def judge(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, limits: Limit
     elif state == "stopped":
         verdict = msgspec.structs.replace(verdict, word="stopped")
     lagging = suspects(evidence, limits.thresholds) if verdict.word in ("suspect", "stalled") else ()
-    return Judgement(
-        state=state, verdict=verdict, lagging=lagging or reading.lagging, diagnoses=reading.diagnoses
-    )
+    return Judgement(state=state, verdict=verdict, lagging=lagging or reading.lagging, diagnoses=())
 
 
 def _state(memory: ServerMemory, verdict: Verdict) -> State:
@@ -84,4 +82,4 @@ def _ended(memory: ServerMemory, now: float) -> Judgement:
         limit_s=None,
         reasons=tuple(reasons),
     )
-    return Judgement(state=state, verdict=verdict, diagnoses=reading.diagnoses)
+    return Judgement(state=state, verdict=verdict, diagnoses=())

@@ -34,7 +34,7 @@ def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, limits: Limit
         bind=bind,
         model=facts.model or reading.served_name or reading.model,
         speculation=facts.speculation or reading.speculation,
-        parallel=facts.parallel or reading.parallel,
+        parallel=facts.parallel or (reading.parallel if reading.parallel != "TP1" else None),
         user=family.main.user or None,
         log=memory.source,
         ranks=_ranks(memory, gpus),

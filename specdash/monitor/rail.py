@@ -8,13 +8,7 @@ from specdash.monitor.documents import Milestone, Progress
 from specdash.monitor.logtime import between
 from specdash.monitor.reading import Item, ItemKey, LogReading
 from specdash.monitor.state import Mark, RailItem, Step
-from specdash.monitor.words import PHASE_TITLES, PHASES, Part, Phase, Role, State
-
-ORDER: Mapping[str, tuple[Phase, ...]] = {
-    "sglang": ("dist_init", "weights", "kv_cache", "compile", "capture", "warmup", "serving"),
-    "vllm": ("dist_init", "weights", "compile", "kv_cache", "capture", "warmup", "serving"),
-}
-"""The order in which an engine passes its phases."""
+from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
 
 _OPTIONAL: frozenset[Phase] = frozenset({"compile", "dist_init"})
 """Shown only once seen: many starts have none."""
@@ -25,7 +19,7 @@ _SEEN_ONLY_BEFORE_READY: frozenset[Phase] = frozenset({"capture", "warmup"})
 
 def rail(reading: LogReading, state: State) -> tuple[RailItem, ...]:
     """The phases of this start in their order, each done, at work, failed or still to come."""
-    order = ORDER.get(reading.engine or "", tuple(p for p in PHASES if p != "boot"))
+    order = [phase for phase in reading.grammar.spec.order if phase != "boot"]
     by_phase: dict[Phase, dict[ItemKey, Item]] = {}
     for key, item in reading.items.items():
         by_phase.setdefault(key[1], {})[key] = item
@@ -45,7 +39,7 @@ def _rail_item(phase: Phase, items: Mapping[ItemKey, Item], reading: LogReading,
         mark=mark,
         title=PHASE_TITLES[phase],
         took_s=_took(reading.milestones, phase) if mark == "done" else None,
-        progress=_counter(items.values()) if mark in ("active", "failed") else None,
+        progress=_progress(phase, items.values(), reading) if mark in ("active", "failed") else None,
     )
 
 
@@ -60,27 +54,35 @@ def _mark(phase: Phase, items: Iterable[Item], reading: LogReading, state: State
     return "done" if all(item.end_line is not None for item in at_work) or state == "ready" else "active"
 
 
+def _progress(phase: Phase, items: Iterable[Item], reading: LogReading) -> Progress | None:
+    return reading.progress if phase == reading.phase else _counter(items)
+
+
 def _counter(items: Iterable[Item]) -> Progress | None:
-    """The counter of what is open at the moment, of the rank that prints it."""
-    for item in items:
-        if item.end_line is None and item.total:
-            return Progress(done=item.done or 0, total=item.total, unit=item.unit or "")
-    return None
+    """The counter of what is open at the moment, of the rank that is furthest (bars are one rank's)."""
+    counted = [item for item in items if item.end_line is None and item.total]
+    if not counted:
+        return None
+    item = max(counted, key=lambda item: item.done or 0)
+    return Progress(done=item.done or 0, total=item.total or 0, unit=item.unit or "")
 
 
 def _took(
     milestones: Iterable[Milestone], phase: Phase, role: Role | None = None, part: Part | None = None
 ) -> float | None:
-    """From the first rank's begin to the last rank's end, by the log's own clock."""
-    begins, ends = [], []
+    """By the log's own clock: first rank's begin to last rank's end, added up over roles and parts."""
+    spans: dict[tuple[Role, Part | None], list[str | None]] = {}
     for milestone in milestones:
-        if milestone.phase != phase or (role and (milestone.role, milestone.part) != (role, part)):
+        group = (milestone.role, milestone.part)
+        if milestone.phase != phase or (role and group != (role, part)):
             continue
         if milestone.event == "begin":
-            begins.append(milestone.time)
-        elif milestone.event == "end":
-            ends.append(milestone.time)
-    return between(begins[0], ends[-1]) if begins and ends else None
+            spans.setdefault(group, [milestone.time, None])
+        elif milestone.event == "end" and group in spans:
+            spans[group][1] = milestone.time
+    took = [between(begin, end) for begin, end in spans.values()]
+    known = [seconds for seconds in took if seconds is not None]
+    return sum(known) if known else None
 
 
 def steps(reading: LogReading, state: State) -> tuple[Step, ...]:

@@ -120,11 +120,15 @@ def _is_member(titles: Titles, process: Process) -> bool:
 
 def _family(titles: Titles, main: Process, members: tuple[Process, ...], *, orphaned: bool = False) -> Family:
     ranks: dict[int, str] = {}
+    parents = {process.pid: process.ppid for process in (main, *members)}
     for process in (main, *members):
         match = titles.rank.search(process.argv[0]) if process.argv else None
         if match:
             ranks[process.pid] = _rank_name(match.groupdict().get("rank") or "")
-    return Family(engine=titles.engine, main=main, members=members, ranks=ranks, orphaned=orphaned)
+    # vLLM's engine core computes itself where it has no workers; where it has, they are the ranks.
+    bosses = {parents.get(pid) for pid in ranks}
+    workers = {pid: name for pid, name in ranks.items() if pid not in bosses}
+    return Family(engine=titles.engine, main=main, members=members, ranks=workers, orphaned=orphaned)
 
 
 def _rank_name(text: str) -> str:

@@ -10,8 +10,8 @@ from specdash.monitor.commandline import flag, launch_facts, program
 @pytest.mark.parametrize(
     ("argv", "said"),
     [
-        (["python3", "-m", "sglang.launch_server", "--tp", "8"], "sglang.launch_server --tp 8"),
-        (["/usr/bin/python3.11", "-u", "-X", "dev", "-m", "sglang.launch_server"], "sglang.launch_server"),
+        (["python3", "-m", "sglang.launch_server", "--tp", "8"], "-m sglang.launch_server --tp 8"),
+        (["/usr/bin/python3.11", "-u", "-X", "dev", "-m", "sglang.launch_server"], "-m sglang.launch_server"),
         (["/v/bin/python", "/v/bin/vllm", "serve", "/m"], "vllm serve /m"),
         (["/usr/local/bin/vllm", "serve", "/m"], "vllm serve /m"),
         (["VLLM::Worker_TP0"], "VLLM::Worker_TP0"),

@@ -14,6 +14,7 @@ from typing import Final, NoReturn
 import click
 
 from specdash import __version__
+from specdash.errors import SpecdashError
 
 COMMANDS: Final[dict[str, str]] = {
     "connect": "The dashboard of one or more hosts.",
@@ -89,6 +90,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         # The reader of our output has gone (``| head``): no complaint, and none from the interpreter either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+    except SpecdashError as error:
+        _complain(error.message, error.hint)
+        code = error.exit_code
     except Exception as error:
         if os.environ.get("SPECDASH_DEBUG"):
             raise

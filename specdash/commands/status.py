@@ -37,7 +37,7 @@ def command(target: str, **given: Any) -> None:
     refused = asyncio.run(_look(source))
     state = source.state
     if refused is not None:
-        click.echo(f"specdash: {target}: {refused}", err=True)
+        click.echo(f"specdash: {refused}", err=True)
         sys.exit(_EXIT_NO_CONNECTION)
     if given["json"]:
         click.echo(encode(status_document(state)))

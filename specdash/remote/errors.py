@@ -8,28 +8,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line, sanitise
-
-
-class SpecdashError(Exception):
-    """Base of every error that is meant to be read by the operator."""
-
-    def __init__(self, message: str, hint: str | None = None) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-        """What to do about it, or None."""
-
-    def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
 
 
 class TargetError(SpecdashError):
     """A target or an option that names none, several or an impossible host."""
 
+    exit_code = 2
+
 
 class LinkError(SpecdashError):
     """The host could not be reached or its agent could not be started."""
+
+    exit_code = 3
 
     def __init__(self, key: str, message: str, hint: str | None, *, retry: bool) -> None:
         super().__init__(message, hint)

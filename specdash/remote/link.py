@@ -15,12 +15,14 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from specdash import __version__
+from specdash.errors import SpecdashError
 from specdash.monitor import frames
 from specdash.monitor.frames import AnyFrame
 from specdash.remote.asking import Prompter
 from specdash.remote.bootstrap import Bootstrap, wait_for_magic
 from specdash.remote.clock import Clock, HostClock, SystemClock
-from specdash.remote.errors import LinkError, SpecdashError, failure, said
+from specdash.remote.errors import LinkError, failure, said
 from specdash.remote.gate import Gate
 from specdash.remote.options import LinkOptions
 from specdash.remote.payload import parcel, payload
@@ -159,7 +161,7 @@ class Link:
                 self._note(
                     "warning", f"sudo -n does not work there, the agent runs without it: {started.no_sudo}"
                 )
-            channel.write(parcel(options.block or payload(), options.agent))
+            channel.write(parcel(options.block or payload(), {"version": __version__, **options.agent}))
             await self._follow(channel)
         except asyncio.CancelledError:
             await channel.close()

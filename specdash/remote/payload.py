@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from specdash import __version__
-from specdash.remote.errors import SpecdashError
+from specdash.errors import SpecdashError
 
 
 @functools.cache
@@ -24,7 +24,7 @@ def agent_modules() -> Mapping[str, str]:
     """Name -> source of everything the agent imports that is not in the standard library."""
     modules = {"specdash": f"__version__ = {__version__!r}\n", "pynvml": _pynvml()}
     for file in importlib.resources.files("specdash.agent").iterdir():
-        if file.name.endswith(".py"):
+        if file.name.endswith(".py") and file.name != "__main__.py":
             name = "specdash.agent." + file.name[: -len(".py")]
             modules[name.removesuffix(".__init__")] = file.read_text(encoding="utf-8")
     return modules

@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
+from specdash.errors import SpecdashError
 from specdash.monitor import frames
 from specdash.monitor.frames import AnyFrame
 from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
 from specdash.remote.bootstrap import Bootstrap
-from specdash.remote.errors import SpecdashError
 from specdash.remote.link import Link
 from specdash.remote.transport import End
 

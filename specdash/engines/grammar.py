@@ -44,7 +44,7 @@ class Grammar:
         self.rank: Final = compiler.optional("lines.rank", spec.lines.rank)
         self.actor: Final = compiler.optional("lines.actor", spec.lines.actor)
         self.detect: Final = tuple(
-            compiler.regex(f"detect.lines[{i}]", text) for i, text in enumerate(spec.detect.lines)
+            compiler.regex(f"detect.lines[{i}]", f"(?m){text}") for i, text in enumerate(spec.detect.lines)
         )
         rules = [compiler.rule(marker) for marker in spec.marker]
         compiler.unique(rules)
@@ -56,6 +56,8 @@ class Grammar:
         self.sought: Final = any_of(seeks)
         """Finds in the bytes of a line whatever makes it worth reading."""
         self.bar_sought: Final = any_of(seek for rule in self.bars for seek in rule.marker.seek)
+        self.waiting: Final = _waiting(self.rules)
+        """By its first words: figures lines of which only the newest count."""
         self.hot: Final = compiler.hot(spec.lines)
         if set(spec.order) != set(PHASES):
             raise GrammarError(f"{source}: order: every phase must stand there once")
@@ -67,11 +69,19 @@ class Grammar:
     def candidates(self, raw: bytes) -> list[Rule]:
         """The rules that one of the strings in ``raw`` speaks for."""
         found: list[Rule] = []
-        for hit in self.sought.finditer(raw):
+        hit = self.sought.search(raw)
+        while hit is not None:
             for rule in self.by_seek.get(hit[0], ()):
                 if rule not in found:
                     found.append(rule)
+            hit = self.sought.search(raw, hit.start() + 1)  # strings may overlap
         return found
+
+
+def _waiting(rules: Iterable[Rule]) -> dict[bytes, Rule]:
+    # Lines that say "no tokens" are counted one by one: those with the group prompt_tok_s, and none of theirs.
+    figures = [rule for rule in rules if rule.marker.kind == "figures" and not rule.marker.serves]
+    return {seek.encode(): rule for rule in figures for seek in rule.marker.seek}
 
 
 def _seeks(table: Mapping[str, Any]) -> tuple[str, ...]:

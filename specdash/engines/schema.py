@@ -19,6 +19,7 @@ Kind: TypeAlias = Literal[
     "access",  # a line of the HTTP access log
     "stop",  # asked to end, or ending in order
     "ended",  # the process is going now
+    "killed",  # the process is gone, and unless it was asked to end it was killed
     "crash",  # it died, or never will serve
     "bind_error",  # the HTTP port could not be had: a ready line after this is false
     "heartbeat",  # is repeated whatever happens: neither progress nor a sign of life
@@ -160,6 +161,8 @@ class Spec(Table, frozen=True, kw_only=True):
     title: Text
     order: tuple[Phase, ...] = PHASES
     """In which order this engine passes its phases."""
+    optional: tuple[Phase, ...] = ()
+    """Phases that only some starts have: never expected, only shown."""
     default_port: int | None = None
     detect: Detect = Detect()
     lines: Lines

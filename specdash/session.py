@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from specdash import __version__
 from specdash.door import admit
 from specdash.logbuffer import LogBuffer
+from specdash.logkeeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Hello, Link, Log
-from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge, observe, start
-from specdash.monitor.ownpolls import strip
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
 from specdash.monitor.wants import wants
-from specdash.monitor.words import PHASE_TITLES
 from specdash.remote.asking import Prompter
 from specdash.remote.link import Link as RemoteLink
 from specdash.remote.options import LinkOptions
@@ -69,7 +67,6 @@ class SessionOptions:
 class _Tail:
     """A log that is followed."""
 
-    buffer: LogBuffer = field(default_factory=LogBuffer)
     cursor: dict[str, Any] | None = None
     unacknowledged: int = 0
 
@@ -81,11 +78,11 @@ class Session:
         self._options = options
         self._target = target
         self._memory = start(target.text, default_rules(), options.log)
+        self._logs = LogKeeper()
         self._tails: dict[str, _Tail] = {}
         self._polls: dict[str, PollPlan] = {}
         self._listeners: list[Callable[[], None]] = []
         self._told = False
-        self._ruled: dict[str, int] = {}
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
 
     @property
@@ -105,9 +102,7 @@ class Session:
 
     def log(self, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log."""
-        server = next((s for s in self._memory.servers if s.key == server_key), None)
-        tail = self._tails.get(server.source.path) if server and server.source.path else None
-        return tail.buffer if tail else None
+        return self._logs.of(self._memory, server_key)
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call ``changed`` soon after each change; changes that come together share one call."""
@@ -142,8 +137,9 @@ class Session:
         before, self._memory = self._memory, observe(self._memory, frame)
         if isinstance(frame, Hello):
             self._introduce()
-        elif isinstance(frame, Log):
-            self._keep(frame, strip(frame.raw, _our_ports(before, frame.path))[0])
+        elif isinstance(frame, Log) and frame.path in self._tails:
+            self._logs.keep(frame, before, self._memory)
+            self._credit(frame, self._tails[frame.path])
         if not isinstance(frame, Link) or frame.state == "live":
             self._ask()
         self._tell()
@@ -164,6 +160,7 @@ class Session:
         wanted = wants(self._memory)
         for path in wanted.tails - self._tails.keys():
             self._tails[path] = _Tail()
+            self._logs.open(path)
             self._follow(path, self._tails[path])
         plans = {plan.server: plan for plan in wanted.polls}
         for server in self._polls.keys() - plans.keys():
@@ -177,43 +174,15 @@ class Session:
         tail.unacknowledged = 0
         self._link.send({"r": "tail", "path": path, "backlog": BACKLOG, "cursor": tail.cursor})
 
-    def _keep(self, frame: Log, shown: bytes) -> None:
-        """Store the bytes, acknowledge them, and draw the rules of the phases that they show."""
-        tail = self._tails.get(frame.path)
-        if tail is None:
-            return
-        raw = frame.raw
-        if frame.break_ == "start":
-            tail.buffer = LogBuffer()
-            self._ruled.pop(frame.path, None)
-        # A backlog was written before we came: nobody knows when its lines arrived.
-        backlog = frame.break_ == "start" or frame.offset + len(raw) < frame.size
-        tail.buffer.append(shown, at=None if backlog else frame.at, break_=frame.break_)
-        end = frame.offset + len(raw)
+    def _credit(self, frame: Log, tail: _Tail) -> None:
+        """Remember where the log goes on, and tell the agent that it may send more."""
+        length = len(frame.raw)
+        end = frame.offset + length
         tail.cursor = {"file": frame.file, "offset": end, "head": frame.head}
-        tail.unacknowledged += len(raw)
+        tail.unacknowledged += length
         if tail.unacknowledged >= ACK_EVERY:
             tail.unacknowledged = 0
             self._link.send({"r": "ack", "path": frame.path, "offset": end})
-        self._draw_rules(frame.path, tail.buffer)
-
-    def _draw_rules(self, path: str, buffer: LogBuffer) -> None:
-        """One rule where a phase begins for the first rank."""
-        server = next((s for s in self._memory.servers if s.source.path == path), None)
-        if server is None:
-            return
-        milestones = server.reading.milestones
-        done = self._ruled.get(path, 0)
-        if done > len(milestones):
-            done = 0  # a new launch in the same file
-        earlier = {(m.role, m.phase, m.part) for m in milestones[:done]}
-        for milestone in milestones[done:]:
-            group = (milestone.role, milestone.phase, milestone.part)
-            if milestone.event == "begin" and group not in earlier:
-                words = (PHASE_TITLES[milestone.phase], milestone.role if milestone.role == "draft" else None)
-                buffer.rule(milestone.line, "phase", " ".join(filter(None, (*words, milestone.part))))
-            earlier.add(group)
-        self._ruled[path] = len(milestones)
 
     def _tell(self) -> None:
         if self._listeners and not self._told:
@@ -224,11 +193,6 @@ class Session:
         self._told = False
         for changed in tuple(self._listeners):
             changed()
-
-
-def _our_ports(memory: Memory, path: str) -> tuple[int, ...]:
-    """Local ports of our polls of the servers that write this log."""
-    return tuple(port for s in memory.servers if s.source.path == path for port in s.our_ports)
 
 
 def _link_options(options: SessionOptions) -> LinkOptions:

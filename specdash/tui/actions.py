@@ -90,7 +90,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("t",),
         "t",
         "times",
-        "times: short, as printed, when lines came, how long ago",
+        "times: short, as printed, of arrival, age",
         "log",
         "log",
         width=160,

@@ -13,7 +13,20 @@ from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 from rich.cells import cell_len, set_cell_size
 
 Tone: TypeAlias = Literal[
-    "plain", "dim", "faint", "bar", "strong", "accent", "key", "ready", "warn", "bad", "orphan", "flag", "hit"
+    "plain",
+    "dim",
+    "faint",
+    "bar",
+    "strong",
+    "accent",
+    "key",
+    "ready",
+    "warn",
+    "bad",
+    "alarm",
+    "orphan",
+    "flag",
+    "hit",
 ]
 TONES: Final[tuple[Tone, ...]] = get_args(Tone)
 

@@ -36,7 +36,9 @@ def own_variables(theme: Theme) -> dict[str, str]:
     """The variables of our style sheet, for themes that do not set them."""
     foreground = theme.foreground or ("ansi_default" if theme.ansi else "#e0e0e0")
     quiet = "ansi_bright_black" if theme.ansi else f"{foreground} 30%"
+    textuals_own = BUILTIN_THEMES["ansi-dark"].variables if theme.ansi else {}  # its style sheet needs them
     return {
+        **textuals_own,
         "dim": foreground if theme.ansi else f"{foreground} 60%",
         "faint": quiet,
         "bar": foreground if theme.ansi else f"{foreground} 45%",
@@ -87,7 +89,7 @@ def load_file(path: Path) -> Theme:
 def _check_variables(path: Path, variables: dict[str, Any]) -> None:
     sample = BUILTIN_THEMES["textual-dark"]
     own = set(own_variables(sample))
-    known = own | set(sample.to_color_system().generate())
+    known = own | set(sample.to_color_system().generate()) | set(own_variables(BUILTIN_THEMES["ansi-dark"]))
     for key, value in variables.items():
         if key not in known:
             raise ThemeError(f"{path}: unknown variable '{key}'{_nearest(key, known)}")

@@ -25,7 +25,7 @@ from specdash.monitor.state import (
     Server,
     Step,
 )
-from specdash.monitor.words import Phase
+from specdash.monitor.words import PHASE_TITLES, Phase
 
 NOW = 1_795_990_000.0
 KEY = "4242:99100"
@@ -639,4 +639,7 @@ def source(state: HostState, lines: Sequence[str] = LOG_LINES, *, milestones: bo
         first = msgspec.structs.replace(state.servers[0], milestones=MILESTONES, log_lines=len(lines))
         state = msgspec.structs.replace(state, servers=(first, *state.servers[1:]))
     logs = {state.servers[0].key: log_of(lines)} if state.servers else {}
+    for milestone in MILESTONES if milestones else ():
+        for buffer in logs.values():
+            buffer.rule(milestone.line, "phase", PHASE_TITLES[milestone.phase])
     return FakeSource(state=state, logs=logs, watch_only=bool(state.host and state.host.watch_only))

@@ -67,6 +67,7 @@ class Dashboard(Screen[None]):
         yield Rail(id="rail", classes="-off")
         yield PanelPane(id="panel", classes="-off")
         yield GpuPane(id="gpu")
+        yield PanelPane(id="panel-below", classes="-off")
         yield FiguresPane(id="figures-line", classes="-off")
         with Horizontal(id="lower"):
             yield LogPane(id="log")
@@ -154,8 +155,10 @@ class Dashboard(Screen[None]):
         self.query_one(Header).look(state, server, watch_only=watch, frozen=frozen)
         self.query_one(Banner).look(state)
         self.query_one(ChoiceStrip).look(self.states, self.chosen)
-        self.query_one(Rail).look(state, server)
-        self.query_one(PanelPane).look(panel)
+        self.query_one(Rail).look(state, server, tall=not self.short)
+        below = server is None and not nothing
+        self.query_one("#panel", PanelPane).look(None if below else panel)
+        self.query_one("#panel-below", PanelPane).look(panel if below else None)
         ended = server is None or server.state in SUMMARY_STATES
         summary = panel is not None and (self.short or ended) and not self.has_class("-zoom-gpu")
         self.query_one(GpuPane).look(state, server, summary=summary, short=self.short)
@@ -182,7 +185,7 @@ class Dashboard(Screen[None]):
             first = [id_ for id_ in first if not id_.startswith("log.")]
         searching = self.has_class("-searching")
         self.query_one(KeyLine).look(
-            tuple(first), watch_only=self.watch_only, searching=searching, log=self.server is not None
+            tuple(first), watch_only=self.watch_only, searching=searching, panes=self.server is not None
         )
 
     def _ring(self) -> None:

@@ -13,7 +13,7 @@ from specdash.tui.widgets.painted import Painted
 def alert_row(state: HostState, width: int, *, watch_only: bool = False) -> Row:
     """The newest alert, its age, the key that helps, and how many there are."""
     if not state.alerts:
-        return row(dim(" no alerts"))
+        return row(dim(" no alerts" if state.host is not None else ""))
     newest = max(state.alerts, key=lambda alert: alert.at)
     tone = SEVERITY_TONES[newest.severity]
     action = BY_ID.get(newest.next_key or "")

@@ -39,8 +39,8 @@ def _rate(figures: Figures) -> Row:
 def one_line(server: Server, width: int) -> Row:
     """All of it on one line, for a narrow screen."""
     figures = server.figures
-    past = spark(server.tok_history, 10, max(server.tok_history, default=0.0))
-    return cut(fill([row(" ", _rate(figures)), row(dim(past)), *_parts(figures)], width), width)
+    past = Span(spark(server.tok_history, 10, max(server.tok_history, default=0.0) * 1.2), "bar")
+    return cut(fill([row(" ", _rate(figures)), row(past), *_parts(figures)], width), width)
 
 
 def chart(server: Server, width: int) -> list[Row]:

@@ -11,8 +11,8 @@ from specdash.tui.widgets.painted import Painted
 MOST = 9
 ALWAYS = ("palette", "help", "quit")
 ORDER = (
-    "log.find", "log.error", "log.follow", "pane.zoom", "log.phase", "log.gap", "copy", "log.wrap", "log.time",
-    "conn.retry",
+    "log.find", "log.error", "log.follow", "pane.zoom", "log.phase", "log.gap", "copy", "log.wrap",
+    "log.time", "conn.retry",
 )  # fmt: skip
 """Most useful first. Which of them are shown at which width stands in the table."""
 SEARCHING: tuple[tuple[str, str], ...] = (("enter", "find"), ("esc", "back"))
@@ -27,14 +27,16 @@ def _panes() -> Row:
     return _key(f"{labels[0]}-{labels[-1]}", "pane")
 
 
-def _fits(action: Action, watch_only: bool, log: bool) -> bool:
-    return allowed(action, watch_only=watch_only) and (log or action.scope != "log")
+def _fits(action: Action, watch_only: bool, panes: bool) -> bool:
+    return allowed(action, watch_only=watch_only) and (
+        panes or (action.scope != "log" and action.id != "pane.zoom")
+    )
 
 
-def footer_row(width: int, *, first: Sequence[str] = (), watch_only: bool = False, log: bool = True) -> Row:
+def footer_row(width: int, *, first: Sequence[str] = (), watch_only: bool = False, panes: bool = True) -> Row:
     """At most nine keys: those that help now, then the usual ones, as far as the width goes.
 
-    ``first``: ids of the actions that help in this state. ``log``: there is a log to read.
+    ``first``: ids of the actions that help in this state. ``panes``: there are panes to look at.
     """
     right = [BY_ID[id_] for id_ in ALWAYS]
     end = row(*(row(_key(action.label, action.verb, action.id), "  ") for action in right))
@@ -42,7 +44,10 @@ def footer_row(width: int, *, first: Sequence[str] = (), watch_only: bool = Fals
     chosen: list[Action] = [BY_ID[id_] for id_ in (*first, *rest)]
     out = row(" ")
     shown = len(ALWAYS)
-    for piece in (_panes(), *(_key(a.label, a.verb, a.id) for a in chosen if _fits(a, watch_only, log))):
+    for piece in (
+        *([_panes()] if panes else []),
+        *(_key(a.label, a.verb, a.id) for a in chosen if _fits(a, watch_only, panes)),
+    ):
         if shown >= MOST or width_of(out) + width_of(piece) + 2 + width_of(end) > width:
             break
         out = row(out, piece, "  ")
@@ -56,15 +61,15 @@ class KeyLine(Painted):
     first: tuple[str, ...] = ()
     watch_only = False
     searching = False
-    has_log = True
+    panes = True
 
-    def look(self, first: tuple[str, ...], *, watch_only: bool, searching: bool, log: bool) -> None:
+    def look(self, first: tuple[str, ...], *, watch_only: bool, searching: bool, panes: bool) -> None:
         """Show the keys for another situation."""
-        self.first, self.watch_only, self.searching, self.has_log = first, watch_only, searching, log
+        self.first, self.watch_only, self.searching, self.panes = first, watch_only, searching, panes
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
         """One line."""
         if self.searching:
             return [row(" ", *(row(_key(*key), "   ") for key in SEARCHING))]
-        return [footer_row(width, first=self.first, watch_only=self.watch_only, log=self.has_log)]
+        return [footer_row(width, first=self.first, watch_only=self.watch_only, panes=self.panes)]

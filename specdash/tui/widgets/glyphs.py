@@ -30,8 +30,8 @@ STATE_GLYPHS: dict[State, str] = {
 STATE_TONES: dict[State, Tone] = {
     "ready": "ready",
     "degraded": "warn",
-    "stalled": "bad",
-    "crashed": "bad",
+    "stalled": "alarm",
+    "crashed": "alarm",
     "stopped": "dim",
     "unknown": "dim",
 }
@@ -47,7 +47,7 @@ SEVERITY_GLYPHS: dict[Severity, str] = {"info": "·", "warning": "▲", "error":
 SEVERITY_TONES: dict[Severity, Tone] = {"info": "plain", "warning": "warn", "error": "bad"}
 SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "–", "bad": "✖", "unknown": "?"}
 SAYS_TONES: dict[Says, Tone] = {"alive": "plain", "flat": "plain", "bad": "bad", "unknown": "dim"}
-LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "✖", "waiting": "◐", "unknown": "○"}
+LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐", "unknown": "·"}
 
 
 def proven(server: Server) -> bool:

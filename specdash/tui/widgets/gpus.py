@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from specdash.monitor.state import Gpu, HostState, Owner, Server
+from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, bar, dim, pad, row, spark, width_of
+from specdash.tui.paint import Row, Span, Tone, bar, cut, dim, fill, pad, row, spark, width_of
 from specdash.tui.widgets.painted import Painted
 
 OLD_S = 5.0
@@ -15,6 +16,25 @@ OLD_S = 5.0
 HOT_C = 87
 """From here the temperature is a deviation (H100, H200 and RTX PRO slow down at 87-90 °C)."""
 TWO_COLUMNS_ABOVE = 8
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Widths of the columns, so that titles and cards stand in line."""
+
+    bar: int
+    spark: int
+    owner: int
+    clock: int
+
+    @classmethod
+    def of(cls, width: int) -> Columns:
+        """What fits on a line of that width; what is left goes to the state."""
+        if width < 90:
+            return cls(bar=max(4, min(10, width - 69)), spark=8, owner=13, clock=0)
+        if width < 150:
+            return cls(bar=min(20, width - 84), spark=15, owner=15, clock=11 if width >= 105 else 0)
+        return cls(bar=32, spark=30, owner=20, clock=11)
 
 
 def owner_text(gpu: Gpu, *, pids: bool) -> str:
@@ -27,30 +47,29 @@ def owner_text(gpu: Gpu, *, pids: bool) -> str:
     return f"{first.label}{pid}{more}"
 
 
+def lags(gpu: Gpu, lagging: Sequence[str]) -> bool:
+    """One of its owners is behind the other ranks."""
+    return any(owner.label in lagging for owner in gpu.owners)
+
+
 def remarks(gpu: Gpu, now: float, lagging: Sequence[str] = ()) -> Row:
     """What is odd about a card; empty when nothing is."""
-    out: list[Span] = []
-    if gpu.card.error:
-        out.append(Span(gpu.card.error, "bad"))
+    card, out = gpu.card, []
+    if card.error:
+        out.append(Span(card.error, "bad"))
     if gpu.orphan_mib:
         out.append(Span(f"ORPHAN {say.gib(gpu.orphan_mib)} GiB", "orphan"))
     if any(not owner.known for owner in gpu.owners):
-        out.append(Span("unknown pid", "orphan"))
-    behind = [owner.label for owner in gpu.owners if owner.label in lagging]
-    if behind:
-        out.append(Span(f"◀ {behind[0]} lags", "warn"))
-    if gpu.card.throttle:
-        out.append(Span("throttled: " + ", ".join(gpu.card.throttle), "warn"))
-    if now - gpu.at > OLD_S and not gpu.card.error:
+        out.append(Span("owner not visible", "orphan"))
+    if lags(gpu, lagging):
+        out.append(Span("◀ lags", "warn"))
+    if card.throttle:
+        out.append(Span("throttled: " + ", ".join(card.throttle), "warn"))
+    if now - gpu.at > OLD_S and not card.error:
         out.append(Span(f"{say.age(now - gpu.at)} old", "warn"))
-    if gpu.card.mig:
+    if card.mig:
         out.append(dim("MIG"))
     return row(*(part for at, span in enumerate(out) for part in ((dim(" · "), span) if at else (span,))))
-
-
-def _share(gpu: Gpu) -> float:
-    used, total = gpu.card.used_mib, gpu.card.total_mib
-    return used / total if used is not None and total else 0.0
 
 
 def _number(value: float | None, unit: str, width: int) -> Span:
@@ -58,56 +77,63 @@ def _number(value: float | None, unit: str, width: int) -> Span:
     return Span(pad(text, width, right=True), "faint" if value is None else "plain")
 
 
-def _memory(gpu: Gpu, cells: int, digits: int) -> Row:
-    used, total = say.gib(gpu.card.used_mib, digits=digits), say.gib(gpu.card.total_mib, digits=digits)
-    wide = 2 * (4 + digits) + (1 if digits else -1)
-    orphan = bool(gpu.orphan_mib)
-    text = Span(pad(f"{used}/{total}", wide, right=True), "orphan" if orphan else "plain")
-    return row(text, "  ", bar(_share(gpu), cells, tone="orphan" if orphan else "plain"))
-
-
-def _temperature(gpu: Gpu) -> Span:
-    span = _number(gpu.card.temp_c, "°", 5)
+def _temperature(gpu: Gpu, width: int) -> Span:
+    span = _number(gpu.card.temp_c, "°", width)
     hot = gpu.card.temp_c is not None and gpu.card.temp_c >= HOT_C
     return span._replace(tone="warn") if hot else span
 
 
+def _memory(gpu: Gpu, cells: int, digits: int) -> Row:
+    used, total = gpu.card.used_mib, gpu.card.total_mib
+    text = f"{say.gib(used, digits=digits)}/{say.gib(total, digits=digits)}"
+    tone: Tone = "orphan" if gpu.orphan_mib else "plain"
+    share = used / total if used is not None and total else 0.0
+    blocks = bar(share, cells, tone="orphan" if gpu.orphan_mib else "bar") if cells else ()
+    return row(Span(pad(text, 11 if digits else 7, right=True), tone), "  " if cells else "", blocks)
+
+
+def _index(gpu: Gpu, odd: Row) -> Row:
+    return row(Span(pad(str(gpu.card.index), 2, right=True), "strong" if odd else "dim"), " ")
+
+
+def _unread(gpu: Gpu, now: float, odd: Row) -> Row:
+    """A card that tells nothing: its name, why, since when."""
+    told = "" if "no answer" in (gpu.card.error or "") else f"   last answer {say.age(now - gpu.at)} ago"
+    return row(_index(gpu, odd), dim(f"{short_name(gpu.card.name)}  "), odd, dim(told))
+
+
 def card_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> Row:
     """One card on one line of the given width."""
-    narrow, wide = width < 90, width >= 150
-    odd = remarks(gpu, now, lagging)
-    head = row(Span(pad(str(gpu.card.index), 2, right=True), "strong" if odd else "dim"), " ")
+    columns, odd = Columns.of(width), remarks(gpu, now, lagging)
     if gpu.card.used_mib is None and gpu.card.error:
-        last = dim(f"   last answer {say.age(now - gpu.at)} ago")
-        return row(head, Span(pad(gpu.card.name or "", 20), "dim"), " ", odd, last)
-    figures = row(_number(gpu.card.util, "%", 5), _number(gpu.card.power_w, " W", 7), _temperature(gpu), "  ")
-    owner = Span(pad(owner_text(gpu, pids=True), 12 if narrow else 14), "plain" if gpu.owners else "dim")
-    clock = row(_number(gpu.card.sm_mhz, " MHz", 9), "  ") if width >= 105 else ()
-    state = odd if odd else dim("ok")
-    fixed = width_of(row(head, figures, owner, clock)) + 11 + 2 + 2
-    left = width - fixed - (10 if narrow else 16)
-    sparkle = 8 if narrow else 24 if wide else 16
-    cells = max(4, min(40 if wide else 20, left - sparkle - 2))
-    past = Span(spark(gpu.used_history, sparkle, 1.0), "dim")
-    return row(head, _memory(gpu, cells, 1), "  ", past, figures, owner, clock, state)
+        return _unread(gpu, now, odd)
+    work = row(_number(gpu.card.util, "%", 5), _number(gpu.card.power_w, " W", 7), _temperature(gpu, 5), "  ")
+    past = Span(spark(gpu.used_history, columns.spark, 1.0), "bar")
+    head = row(_index(gpu, odd), _memory(gpu, columns.bar, 1), "  ", past, work)
+    whose = owner_text(gpu, pids=True)
+    if odd and not columns.clock:  # no room for both columns: what is odd comes first
+        return row(head, fill([odd, row(dim(whose))], width - width_of(head), between="  "))
+    state = odd or row(dim("ok"))
+    room = width - width_of(head) - columns.owner
+    if width_of(state) > room - columns.clock:  # what is odd may take the clock's place
+        return row(head, pad(whose, columns.owner - 1), " ", state)
+    clock = row(_number(gpu.card.sm_mhz, " MHz", columns.clock - 2), "  ") if columns.clock else ()
+    return row(head, pad(whose, columns.owner - 1), " ", clock, state)
 
 
 def column_titles(width: int) -> Row:
     """Names above the columns of :func:`card_row`."""
-    wide = width >= 150
-    sparkle = 24 if wide else 16
-    clock = 11 if width >= 105 else 0
-    fixed = 3 + 19 + 14 + clock + 15
-    cells = max(4, min(40 if wide else 20, width - fixed - 16 - sparkle - 2))
+    columns = Columns.of(width)
     titles = (
-        pad("   used/total GiB", 14 + 2 + cells + 2),
-        pad("last 2 min", sparkle),
+        " " * 3,
+        pad("used/total GiB", 11 + 2 + columns.bar + 2),
+        pad("last 2 min", columns.spark),
         pad("util", 5, right=True),
         pad("power", 7, right=True),
-        pad("°C", 5, right=True),
+        pad("temp", 5, right=True),
         "  ",
-        pad("owner", 14),
-        pad("clock", 9, right=True) + "  " if clock else "",
+        pad("owner", columns.owner),
+        pad("clock", columns.clock - 2, right=True) + "  " if columns.clock else "",
         "state",
     )
     return row(dim("".join(titles)))
@@ -116,18 +142,11 @@ def column_titles(width: int) -> Row:
 def half_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> Row:
     """One card on half a line, for many cards on a small screen."""
     odd = remarks(gpu, now, lagging)
-    head = row(Span(pad(str(gpu.card.index), 2, right=True), "strong" if odd else "dim"), " ")
     if gpu.card.used_mib is None and gpu.card.error:
-        return row(head, odd)
-    owner = odd if odd else Span(owner_text(gpu, pids=False))
-    return row(
-        head,
-        _memory(gpu, 8, 0),
-        _number(gpu.card.util, "%", 5),
-        _temperature(gpu)._replace(text=_temperature(gpu).text[1:]),
-        " ",
-        owner,
-    )
+        return cut(row(_index(gpu, odd), odd), width)
+    whose = row(owner_text(gpu, pids=False), Span(" ◀", "warn")) if lags(gpu, lagging) else odd
+    work = row(_number(gpu.card.util, "%", 5), _temperature(gpu, 4), " ")
+    return cut(row(_index(gpu, odd), _memory(gpu, 8, 0), work, whose or owner_text(gpu, pids=False)), width)
 
 
 def _alike(gpu: Gpu, now: float, lagging: Sequence[str]) -> tuple[object, ...]:
@@ -165,8 +184,8 @@ def summary_rows(gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[
         whose = f"{owners[0]} … {owners[1]}" if owners[0] else "nobody"
         out.append(
             row(
-                Span(pad(names, 4, right=True), "dim"),
-                _memory(first, 4, 1)[:1],
+                Span(pad(names, 3) if len(names) <= 3 else f"{names} ", "dim"),
+                _memory(first, 0, 1),
                 pad(_span([gpu.card.util for gpu in some], "%"), 9, right=True),
                 pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
                 pad(_span([gpu.card.temp_c for gpu in some], "°"), 9, right=True),
@@ -235,7 +254,7 @@ class GpuPane(Painted, can_focus=True):
         total = [gpu.card.total_mib for gpu in gpus if gpu.card.total_mib is not None]
         orphan = sum(gpu.orphan_mib or 0 for gpu in gpus)
         below = [dim(f"Σ {say.gib(sum(used))} / {say.gib(sum(total))} GiB")]
-        if len(used) > 1 and max(used) - min(used) >= 103:
+        if len(used) > 1 and not orphan and max(used) - min(used) >= 103:
             below.append(dim(f" · spread {say.gib(max(used) - min(used))}"))
         if orphan:
             below.append(Span(f" · {say.gib(orphan)} GiB orphaned", "orphan"))
@@ -245,8 +264,3 @@ class GpuPane(Painted, can_focus=True):
 def short_name(name: str | None) -> str:
     """``H200`` for ``NVIDIA H200``."""
     return (name or "GPU").removeprefix("NVIDIA ")
-
-
-def owners_of(gpus: Sequence[Gpu]) -> list[Owner]:
-    """Every process that owns memory here."""
-    return [owner for gpu in gpus for owner in gpu.owners]

@@ -61,6 +61,8 @@ def header_row(
         long = row(dim(" specdash ▸ "), host, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
         return spread(long, right, width)
     now = state_span(server)
+    if state.link.state in ("stale", "lost"):  # it was so when we last heard
+        now = now._replace(text=f"{now.text}?", tone="dim" if now.tone in ("ready", "plain") else now.tone)
     right = row(now, "  ", dim(since(state, server)), "   ", right)
     link, compact = Span(f"{dot} {words}", tone), Span(f"{dot} {short}", tone)
     lefts = (

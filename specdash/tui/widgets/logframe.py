@@ -28,16 +28,31 @@ class LogPane(LogView):
     """A log view that knows whose log it is."""
 
     server: Server | None = None
+    _led_to: tuple[str, int] | None = None
 
     def show(self, state: HostState, server: Server | None, buffer: LogBuffer | None) -> None:
         """Show the log of a server."""
+        if self.server is not None and server is not None and self.server.key != server.key:
+            self.to_end()
         self.server = server
         faded = state.link.state == "lost"
         if faded != self.faded:
             self.faded = faded
             self.repaint()
         self.look(buffer, state.now, no_log_rows(server.log, max(20, self.size.width)) if server else ())
+        self._lead_to_root(server)
         self.retitle()
+
+    def _lead_to_root(self, server: Server | None) -> None:
+        """A crash: show its root cause once, unless the operator already reads something else."""
+        if server is None or server.state != "crashed" or self.buffer is None:
+            return
+        root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root and diagnosis.line), None)
+        if root is None or root.line is None or not self.buffer.first_line <= root.line <= self.buffer.lines:
+            return
+        if self._led_to != (server.key, root.line) and self.follow:
+            self._led_to = (server.key, root.line)
+            self.jump(root.line)
 
     def retitle(self) -> None:
         """Say in the frame what is so now; the keys say what can be done."""
@@ -64,6 +79,8 @@ class LogPane(LogView):
             words[0] = f"line {self.current:,} of {buffer.lines:,}"
         words.append(say.plural(buffer.warnings, "warning"))
         words.append(say.plural(buffer.errors, "error"))
+        if self.server is not None and self.server.polls_hidden:
+            words.append(f"{say.plural(self.server.polls_hidden, 'poll')} hidden")
         if buffer.first_line > 1:
             words.append(f"kept from line {buffer.first_line:,}")
         return title, row(dim(" · ".join(words)))

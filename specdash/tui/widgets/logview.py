@@ -17,7 +17,7 @@ from specdash.logscan import Silence
 from specdash.tui.paint import Row, Span, row, text_of
 from specdash.tui.widgets import logjump
 from specdash.tui.widgets.logline import GUTTER, TIME_MODES, TimeMode, line_row, rule_row, time_text
-from specdash.tui.widgets.painted import TONE_CLASSES, highlight, strip_of
+from specdash.tui.widgets.painted import TONE_CLASSES, fade, highlight, strip_of
 
 WIDEST = 8192
 """Cells that can be scrolled sideways; the rest of a giant line is for ``w``."""
@@ -159,14 +159,13 @@ class LogView(ScrollView, can_focus=True):
     def _displayed(self, entry: LogRow) -> Row:
         if entry.kind != "line":
             return rule_row(entry, self.size.width)
-        if self.faded:
-            return row(Span(" "), Span(entry.text, "dim"))
         arrived = self.buffer.arrived(entry.line) if self.buffer else None
         prefix = time_text(self.times, arrived, self.now)
         short = self.times == "short"
-        return line_row(
+        painted = line_row(
             entry, prefix=prefix, short=short, needle=self.needle, current=entry.line == self.current
         )
+        return fade(painted) if self.faded else painted
 
     def _strip(self, number: int) -> Strip:
         assert self.buffer is not None

@@ -159,6 +159,7 @@ _TITLE_STYLES: dict[Tone, str] = {
     "ready": "$state-ready",
     "warn": "$state-warn",
     "bad": "$state-bad",
+    "alarm": "$state-bad bold",
     "orphan": "$orphan",
 }
 _FADES: frozenset[Tone] = frozenset({"plain", "strong", "accent", "ready"})

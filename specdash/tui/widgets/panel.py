@@ -42,4 +42,4 @@ class Banner(Painted):
 
     def draw(self, width: int) -> list[Row]:
         """One line."""
-        return [lost_row(self.state)] if self.state else []
+        return [lost_row(self.state, width)] if self.state else []

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from specdash.monitor.state import HostState, RailItem, Server
+import msgspec
+
+from specdash.monitor.state import HostState, Lamp, RailItem, Server
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, Tone, cut, dim, meter, row, spread, width_of
-from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
+from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, meter, row, spread, width_of
+from specdash.tui.widgets.glyphs import LAMP_GLYPHS, MARK_GLYPHS, MARK_TONES
 from specdash.tui.widgets.painted import Painted
+
+QUIET_SHARE = 0.25
+"""A server that serves shows the meter only from this share of its limit on: calm."""
 
 
 def _item(item: RailItem, *, times: bool, cells: int, serving: bool) -> Row:
-    glyph = "●" if serving and item.phase == "serving" and item.mark == "active" else MARK_GLYPHS[item.mark]
-    tone: Tone = "ready" if glyph == "●" else MARK_TONES[item.mark]
+    serves = serving and item.phase == "serving" and item.mark == "active"
+    glyph = "●" if serves else MARK_GLYPHS[item.mark]
+    tone: Tone = "ready" if serves else MARK_TONES[item.mark]
     parts: list[Span] = [Span(f"{glyph} {item.title}", tone)]
     if item.progress is not None and item.progress.total:
         done, total = item.progress.done, item.progress.total
@@ -28,9 +34,17 @@ def _item(item: RailItem, *, times: bool, cells: int, serving: bool) -> Row:
     return row(*parts)
 
 
+def stuck(item: RailItem) -> RailItem:
+    """What is at work in a stalled server does not work."""
+    return msgspec.structs.replace(item, mark="failed") if item.mark == "active" else item
+
+
 def rail_row(server: Server, width: int) -> Row:
     """The rail in the most telling form that fits; the times of what is done go first, then the bar."""
     serving = server.state == "ready"
+    rail = [
+        stuck(item) if server.state == "stalled" else item for item in server.rail if item.mark != "skipped"
+    ]
     forms = (
         {"join": "   ", "times": True, "cells": 12, "from": 0},
         {"join": "  ", "times": True, "cells": 8, "from": 0},
@@ -42,8 +56,7 @@ def rail_row(server: Server, width: int) -> Row:
     for form in forms:
         items = [
             _item(item, times=bool(form["times"]), cells=int(str(form["cells"])), serving=serving)
-            for item in server.rail
-            if item.mark != "skipped"
+            for item in rail
         ]
         out = ()
         for item in items:
@@ -59,6 +72,8 @@ def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
     if since is None or limit is None or limit <= 0 or server.state in ("crashed", "stopped"):
         return ()
     share = since / limit
+    if server.state == "ready" and share < QUIET_SHARE:
+        return ()
     tone: Tone = "bad" if share >= 1 else "warn" if share >= 0.5 else "bar"
     text: Tone = "dim" if tone == "bar" else tone
     blocks = meter(share, cells, tone=tone)
@@ -85,14 +100,27 @@ def truth_row(server: Server, width: int, *, with_meter: bool) -> Row:
 
 
 def facts(server: Server) -> Row:
-    """Pid, port, model: the frame's title."""
+    """Model, pid, port."""
     gone = " gone" if server.gone_at is not None else ""
-    parts = [f"pid {server.pid}{gone}"]
-    if server.port:
-        parts.append(f"port {server.port}")
-    if server.model:
-        parts.append(server.model.rstrip("/").rpartition("/")[2] or server.model)
-    return row(Span(server.name, "strong"), dim("   " + " · ".join(parts)))
+    parts = [f"pid {server.pid}{gone}", f"port {server.port}" if server.port else ""]
+    model = (server.model or "").rstrip("/").rpartition("/")[2]
+    return row(Span(model or server.name, "strong"), dim("   " + " · ".join(part for part in parts if part)))
+
+
+def lamps_row(state: HostState, server: Server, width: int) -> Row:
+    """The five signals of readiness, each with its own value, and its age where there is room."""
+    serves = server.state in ("ready", "degraded")
+
+    def lamp_row(lamp: Lamp, *, ages: bool) -> Row:
+        tone: Tone = "plain" if lamp.says == "yes" else "warn" if lamp.says == "no" and serves else "dim"
+        age = f" {say.age(state.now - lamp.at)} ago" if ages and lamp.at is not None else ""
+        return row(Span(f"{LAMP_GLYPHS[lamp.says]} {lamp.name}", tone), dim(f" {lamp.value}{age}"))
+
+    for ages in (True, False):
+        lamps = [lamp_row(lamp, ages=ages) for lamp in server.lamps]
+        if sum(map(width_of, lamps)) + 3 * len(lamps) <= width:
+            break
+    return fill(lamps, width)
 
 
 FRAMED = 94
@@ -104,20 +132,23 @@ class Rail(Painted):
 
     state: HostState | None = None
     server: Server | None = None
+    tall = False
 
-    def look(self, state: HostState, server: Server | None) -> None:
-        """Show another picture."""
-        self.state, self.server = state, server
+    def look(self, state: HostState, server: Server | None, *, tall: bool) -> None:
+        """Show another picture; ``tall``: there are rows for the lamps too."""
+        self.state, self.server, self.tall = state, server, tall
         self.faded = state.link.state in ("stale", "lost")
         self.set_class(server is None, "-off")
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
-        """Two lines."""
-        if self.server is None:
+        """Rail and sentence; below them the lamps of readiness."""
+        if self.server is None or self.state is None:
             return []
         framed = width >= FRAMED
-        return [rail_row(self.server, width), truth_row(self.server, width, with_meter=not framed)]
+        rows = [rail_row(self.server, width), truth_row(self.server, width, with_meter=not framed)]
+        lamps = lamps_row(self.state, self.server, width) if self.tall and self.server.gone_at is None else ()
+        return [*rows, lamps] if lamps else rows
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """Whose start it is; how long it took in all, and the meter."""

@@ -13,7 +13,7 @@ from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
-from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
+from specdash.tui.paint import Row, Span, Tone, dim, pad, row, width_of, wrap
 from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
 from specdash.tui.widgets.gpus import owner_text
 from specdash.tui.widgets.header import host_name
@@ -110,17 +110,19 @@ def retry_text(state: HostState) -> str:
     return f"try {link.attempt + 1} in {say.age(max(0.0, link.retry_at - state.now))}"
 
 
-def lost_row(state: HostState) -> Row:
-    """The banner of a lost link."""
+def lost_row(state: HostState, width: int) -> Row:
+    """The banner of a lost link; the reason and the warning as far as they fit."""
     link = state.link
-    ago = say.age(state.now - link.since) if link.since is not None else "just now"
-    why = f" ({link.reason})" if link.reason else ""
-    return row(
-        Span(f" ▌ connection lost {ago} ago{why} — {retry_text(state)}   ", "bad"),
-        Span("r", "key", "conn.retry"), Span(" now   ", "dim", "conn.retry"),
-        Span("q", "key", "quit"), Span(" quit   ", "dim", "quit"),
-        dim("the values below are old"),
-    )  # fmt: skip
+    ago = f"{say.age(state.now - link.since)} ago" if link.since is not None else ""
+    lost = Span(f" ▌ connection lost {ago}", "bad")
+    why = Span(f" ({link.reason})" if link.reason else "", "bad")
+    again = row(
+        Span(f" — {retry_text(state)}   ", "bad"),
+        Span("r", "key", "conn.retry"),
+        Span(" now", "dim", "conn.retry"),
+    )
+    forms = (row(lost, why, again, dim("   what is below is old")), row(lost, why, again), row(lost, again))
+    return next((form for form in forms if width_of(form) <= width), forms[-1])
 
 
 def no_server(state: HostState) -> Panel:

@@ -1,0 +1,125 @@
+"""What ``connect``, ``watch`` and ``demo`` share: their options, and the way onto the screen."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from specdash.commands.targets import ask_on_terminal
+
+if TYPE_CHECKING:
+    from specdash.remote.asking import Prompter
+    from specdash.source import Source
+    from specdash.tui.prompts import ScreenPrompter
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_EXIT_TROUBLE = 1
+_EXIT_NO_CONNECTION = 3
+
+_OPTIONS = (
+    click.option("--theme", metavar="NAME|FILE", help="Colours; `specdash themes` lists them."),
+    click.option("--ascii", "ascii_only", is_flag=True, help="No box drawing, no blocks: ASCII alone."),
+)
+
+
+def screen_options(command: _F) -> _F:
+    """Add what is about the screen; the command gets ``theme`` and ``ascii_only``."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def full_screen(plain: bool) -> bool:
+    """A screen can be drawn here, and nobody asked for lines instead."""
+    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    return terminal and not plain and os.environ.get("TERM", "dumb") not in ("dumb", "")
+
+
+class Stage:
+    """The screen, or plain lines, for sources that are opened once it is known who is asked."""
+
+    def __init__(
+        self, *, plain: bool, theme: str | None, ascii_only: bool, server: str | None = None
+    ) -> None:
+        self.screen = full_screen(plain)
+        self._theme, self._ascii, self._server = theme, ascii_only, server
+        self._asks: ScreenPrompter | None = None
+        if self.screen:
+            from specdash.tui.prompts import ScreenPrompter
+
+            self._asks = ScreenPrompter()
+
+    @property
+    def prompter(self) -> Prompter | None:
+        """Whom a connection may ask: the dashboard, or the terminal where there is somebody."""
+        return self._asks if self._asks is not None else ask_on_terminal()
+
+    async def play(self, sources: Sequence[Source]) -> int:
+        """Show the sources until the operator leaves; returns the exit code."""
+        code = await (self._draw(sources) if self.screen else _narrate(sources))
+        from specdash.tui.plain import farewell
+
+        with contextlib.suppress(OSError):  # a closed terminal hears no farewell
+            click.echo("\n".join(farewell([source.state for source in sources])), err=True)
+        if code == 0 and all(source.state.link.state == "refused" for source in sources):
+            return _EXIT_NO_CONNECTION
+        return code
+
+    async def _draw(self, sources: Sequence[Source]) -> int:
+        from specdash.tui.app import SpecdashApp
+        from specdash.tui.themes import ThemeError, resolve
+
+        try:
+            themes, theme = resolve(self._theme)
+        except ThemeError as error:
+            raise click.UsageError(str(error)) from error
+        app = SpecdashApp(
+            sources,
+            themes=themes,
+            theme=theme,
+            ascii_only=self._ascii,
+            prefer=self._server,
+            prompter=self._asks,
+        )
+        try:
+            code = await app.run_async()
+        finally:
+            await asyncio.gather(*(source.stop() for source in sources), return_exceptions=True)
+        if app.crash_words is not None:
+            where = f"; the traceback is in {app.crash_file}" if app.crash_file else ""
+            click.echo(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
+            return _EXIT_TROUBLE
+        return code or 0
+
+
+async def _narrate(sources: Sequence[Source]) -> int:
+    """One line for each change, until interrupted or until no host can be reached."""
+    from specdash.tui.plain import Narrator
+
+    narrators = [Narrator() for _ in sources]
+    changed = asyncio.Event()
+    undo = [source.subscribe(changed.set) for source in sources]
+    running = [asyncio.create_task(source.run()) for source in sources]
+    try:
+        while True:
+            for source, narrator in zip(sources, narrators, strict=True):
+                for line in narrator.tell(source.state):
+                    click.echo(line)
+            sys.stdout.flush()
+            if all(source.state.link.state == "refused" for source in sources):
+                return _EXIT_NO_CONNECTION
+            await changed.wait()
+            changed.clear()
+    except asyncio.CancelledError:
+        return 0
+    finally:
+        for forget in undo:
+            forget()
+        await asyncio.gather(*(source.stop() for source in sources), return_exceptions=True)
+        await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,31 @@
+"""``specdash themes``: the colours that can be chosen."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+
+@click.command(short_help="The colour themes that can be chosen.")
+@click.option("--path", is_flag=True, help="Only print the folder for your own themes.")
+def command(path: bool) -> None:
+    """List the themes for --theme: ours, yours, and Textual's.
+
+    A theme of your own is a TOML file in the printed folder. Exit code 1: one of them is broken.
+    """
+    from textual.theme import BUILTIN_THEMES
+
+    from specdash.tui.themes import DEFAULT_THEME, load_all, user_folder
+
+    if path:
+        click.echo(user_folder())
+        return
+    themes, problems = load_all()
+    for name in sorted(themes):
+        click.echo(f"{name}{'  (default)' if name == DEFAULT_THEME else ''}")
+    click.echo("Textual's: " + " ".join(sorted(set(BUILTIN_THEMES) - set(themes))))
+    click.echo(f"your own: {user_folder()}/*.toml")
+    for problem in problems:
+        click.echo(f"specdash: {problem}", err=True)
+    sys.exit(1 if problems else 0)

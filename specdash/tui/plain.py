@@ -1,0 +1,125 @@
+"""The dashboard as lines: one for each change, for pipes, dumb terminals and screen readers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from specdash.monitor.state import HostState, RailItem, Server
+from specdash.tui import say
+
+COUNTER_EVERY_S = 30.0
+"""A counter that moves (37/64 shards) is told at most so often."""
+SEVERITY_WORDS = {"error": "ALARM", "warning": "WARNING", "info": "note"}
+MARK_WORDS = {"active": "begins", "done": "done", "failed": "FAILED", "skipped": "skipped"}
+
+
+@dataclass
+class Narrator:
+    """Tells what has changed on one host since the picture before."""
+
+    _before: HostState | None = None
+    _counted: dict[str, float] = field(default_factory=dict)
+
+    def tell(self, state: HostState) -> list[str]:
+        """Lines for what is new; none where nothing is."""
+        before, self._before = self._before, state
+        lines = [
+            *_link(before, state),
+            *_host(before, state),
+            *(line for server in state.servers for line in self._server(before, state, server)),
+            *_gone(before, state),
+            *_alerts(before, state),
+        ]
+        stamp = time.strftime("%H:%M:%S", time.localtime(state.now)) if state.now else "--:--:--"
+        return [f"{stamp} {state.target} {line}" for line in lines]
+
+    def _server(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
+        old = next((s for s in before.servers if s.key == server.key), None) if before else None
+        name = server.name
+        if old is None:
+            facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
+            about = " · ".join(fact for fact in facts if fact)
+            yield f"{name}: found, pid {server.pid}, {about}; {server.state}: {server.truth}"
+            return
+        yield from (f"{name}: {line}" for line in _marks(old, server))
+        yield from (f"{name}: {line}" for line in self._counter(old, state, server))
+        if old.state != server.state:
+            yield f"{name}: {old.state} → {server.state}: {server.truth}"
+
+    def _counter(self, old: Server, state: HostState, server: Server) -> Iterator[str]:
+        now = server.progress
+        if now is None or now == old.progress or server.phase is None:
+            return
+        last = self._counted.get(server.key)
+        if last is None or state.now - last >= COUNTER_EVERY_S:
+            self._counted[server.key] = state.now
+            yield f"{server.phase} {now.done}/{now.total} {now.unit}"
+
+
+def _link(before: HostState | None, state: HostState) -> Iterator[str]:
+    link = state.link
+    if before is not None and (before.link.state, before.link.reason) == (link.state, link.reason):
+        return
+    reason = f": {link.reason}" if link.reason else ""
+    if link.state == "lost" and link.retry_at is not None:
+        reason += f"; next try in {say.age(link.retry_at - state.now)}"
+    yield {
+        "connecting": "connecting",
+        "live": "connected",
+        "stale": "no heartbeat, values may be old",
+        "lost": "connection lost",
+        "refused": "no connection",
+    }[link.state] + reason
+
+
+def _host(before: HostState | None, state: HostState) -> Iterator[str]:
+    if state.host is not None and (before is None or before.host is None):
+        only = "; only looking" if state.host.watch_only else ""
+        made_up = "; SIMULATED" if state.host.simulated else ""
+        yield f"is {state.host.name}, as {state.host.user}{only}{made_up}"
+    if state.gpus and (before is None or not before.gpus):
+        names = sorted({gpu.card.name or "GPU" for gpu in state.gpus})
+        driver = f"driver {state.driver or 'unknown'}"
+        yield f"has {say.plural(len(state.gpus), 'GPU')}: {', '.join(names)}, {driver}"
+    if state.gpu_error and (before is None or before.gpu_error != state.gpu_error):
+        yield f"GPUs: {state.gpu_error}"
+
+
+def _marks(old: Server, server: Server) -> Iterator[str]:
+    marks = {item.phase: item.mark for item in old.rail}
+    for item in server.rail:
+        if item.mark in MARK_WORDS and marks.get(item.phase) != item.mark:
+            yield f"{item.title} {MARK_WORDS[item.mark]}{_took(item)}"
+
+
+def _took(item: RailItem) -> str:
+    return f" after {say.age(item.took_s)}" if item.mark == "done" and item.took_s is not None else ""
+
+
+def _gone(before: HostState | None, state: HostState) -> Iterator[str]:
+    if before is None:
+        return
+    keys = {server.key for server in state.servers}
+    yield from (f"{server.name}: no longer shown" for server in before.servers if server.key not in keys)
+    if before.servers and not state.servers:
+        yield "no server is running here"
+
+
+def _alerts(before: HostState | None, state: HostState) -> Iterator[str]:
+    known = {alert.key for alert in before.alerts} if before else set()
+    for alert in state.alerts:
+        if alert.key not in known:
+            yield f"{SEVERITY_WORDS[alert.severity]}: {alert.text}"
+
+
+def farewell(states: Sequence[HostState]) -> list[str]:
+    """What is said when the operator leaves: nothing was ended by it."""
+    lines = []
+    for state in states:
+        living = [s for s in state.servers if s.gone_at is None]
+        names = ", ".join(f"{s.name} (pid {s.pid})" for s in living)
+        goes_on = f"; {names} {'goes' if len(living) == 1 else 'go'} on" if living else ""
+        lines.append(f"specdash let go of {state.target}{goes_on}")
+    return lines

@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 import tomli
 
+from specdash.engines.common import default_book
 from specdash.engines.grammar import Grammar, GrammarError
 from specdash.engines.schema import Spec
 
@@ -53,11 +54,5 @@ def grammars(users: Iterable[tuple[str, str]] = ()) -> tuple[Grammar, ...]:
 
 @lru_cache(maxsize=1)
 def _common_seeks() -> tuple[str, ...]:
-    """What the failure signatures that hold for every engine seek."""
-    path = resources.files("specdash.engines").joinpath("common.toml")
-    tables = tomli.loads(path.read_text("utf-8")).get("signature", [])
-    seeks: list[str] = []
-    for table in tables:
-        seek = table.get("seek", ())
-        seeks.extend([seek] if isinstance(seek, str) else seek)
-    return tuple(seeks)
+    """What the failure signatures seek."""
+    return tuple(seek for row in default_book().lines for seek in row.signature.seek)

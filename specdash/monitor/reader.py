@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from specdash.engines.common import default_book
 from specdash.engines.grammar import Rule
 from specdash.engines.loader import GENERIC
 from specdash.monitor.launch import Launch
@@ -15,10 +16,12 @@ from specdash.monitor.milestones import Moment, names
 from specdash.monitor.reading import LogReading
 from specdash.monitor.records import GIANT, LONGEST, Record, parse
 from specdash.monitor.standing import Standing, counter, lagging
+from specdash.monitor.trouble import TroubleCollector
 from specdash.monitor.words import STATE_OF_PHASE, State
 
 _EXCEPTION: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::|$)")
 _FORGIVING: Final = frozenset({"INFO", "WARNING", "DEBUG"})
+_LOUD: Final = frozenset({"ERROR", "CRITICAL"})
 _HEAD: Final = 400
 """Characters of a giant line that are searched for what kind of dump it is."""
 
@@ -39,7 +42,7 @@ class Reader:
         self._at: float | None = None
         self._last_time = reading.last_time
         self._told_at = reading.last_told_at
-        self._trouble = reading.trouble
+        self._collector: TroubleCollector | None = None
         self._late: dict[bytes, list[tuple[int, bytes, Rule]]] = {}
 
     def take(self, data: bytes, at: float | None) -> LogReading:
@@ -176,6 +179,18 @@ class Reader:
         return any(key[1] == rule.marker.after for key in self._launch.checklist.items)
 
     def _record(self, record: Record, raw: bytes) -> None:
+        sought = self._grammar.sought.search(raw) is not None
+        if sought or not record.begins or record.level in _LOUD:
+            self._diagnose(record)
+        if sought and self._marked(record, raw):
+            return
+        self._told(record)
+        loud = record.level not in _FORGIVING and (not record.begins or record.process is not None)
+        if loud and _EXCEPTION.match(record.text):
+            self._launch.exception(Moment(record.line, record.time, self._at))
+
+    def _marked(self, record: Record, raw: bytes) -> bool:
+        """A marker speaks for this line."""
         for rule in self._grammar.candidates(raw):
             found = rule.regex.search(record.text)
             if found is not None:
@@ -183,11 +198,24 @@ class Reader:
                 if self._launch.applies(rule.marker, record):
                     self._catch_up()
                     self._take(rule, found, record)
-                return
-        self._told(record)
-        loud = record.level not in _FORGIVING and (not record.begins or record.process is not None)
-        if loud and _EXCEPTION.match(record.text):
-            self._launch.exception(Moment(record.line, record.time, self._at))
+                return True
+        return False
+
+    def _diagnose(self, record: Record) -> None:
+        """Let the collector of failures see the line, with what the log has shown so far."""
+        if self._collector is None:
+            self._collector = TroubleCollector(default_book(), self._reading.trouble)
+        standing = self._launch.standing()
+        self._collector.feed(
+            record.line,
+            record.text,
+            rank=record.rank,
+            process=record.process,
+            begins=record.begins,
+            phase=standing.phase,
+            role=standing.role,
+            engine=self._reading.engine,
+        )
 
     def _take(self, rule: Rule, found: re.Match[str], record: Record) -> None:
         now = Moment(record.line, record.time, self._at)
@@ -195,7 +223,12 @@ class Reader:
         self._in_heartbeat = kind == "heartbeat"
         if kind not in ("heartbeat", "access"):
             self._told_at = self._at
+        before = self._launch.launches
         self._launch.take(rule, found.groupdict(), record, now)
+        if self._launch.launches > max(before, 1):
+            self._collector = TroubleCollector(
+                default_book()
+            )  # another launch: its predecessor's end is over
 
     def _told(self, record: Record) -> None:
         """A line that means nothing to us. While booting, that is life; the dump of a heartbeat is not."""
@@ -257,7 +290,7 @@ class Reader:
             stop_requested=launch.stop_requested,
             crash_line=launch.crash_line,
             ended=launch.ended,
-            trouble=self._trouble,
+            trouble=self._collector.memory() if self._collector else old.trouble,
             carry=launch.carry(
                 pending=self._pending,
                 row_rank=self._row_rank,

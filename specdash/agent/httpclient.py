@@ -192,6 +192,7 @@ class Client(object):
 
     def _connect(self, deadline: float) -> socket.socket:
         sock = socket.create_connection(self.target[:2], max(0.001, deadline - time.monotonic()))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._local_port = sock.getsockname()[1]
         return sock
 

@@ -46,7 +46,9 @@ def whole_characters(raw: bytes) -> bytes:
     """Without the beginning of a UTF-8 character whose rest is missing at the end."""
     for back in range(1, min(3, len(raw)) + 1):
         byte = raw[-back]
-        if byte >= 0xC0:
+        if byte >= 0xF5:
+            break  # begins no character
+        if byte >= 0xC2:
             length = 2 if byte < 0xE0 else 3 if byte < 0xF0 else 4
             return raw[:-back] if back < length else raw
         if byte < 0x80:

@@ -157,12 +157,12 @@ class Outbox(object):
         return line
 
     def drain_wake(self) -> None:
-        """Forget the wake-ups so far; the main loop is awake."""
-        self._woken = False
+        """Forget the wake-ups so far; the main loop is awake and will take what is queued."""
         try:
             os.read(self.wake_fd, 4096)
         except BlockingIOError:
             pass
+        self._woken = False  # last: the other way round a wake-up could be read and stay noted for ever
 
     def close(self) -> None:
         """Give the wake pipe back."""

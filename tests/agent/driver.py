@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import glob
+import contextlib
 import importlib.util
 import json
 import os
@@ -22,19 +22,16 @@ from specdash.monitor import frames
 ROOT = Path(__file__).resolve().parents[2]
 F = TypeVar("F", bound=frames.Frame)
 
-_START = "import json, sys; from specdash.agent.main import main; main(0, 1, json.loads(sys.argv[1]))"  # as the loader does
+# As the loader does it.
+_START = "import json, sys; from specdash.agent.main import main; main(0, 1, json.loads(sys.argv[1]))"
 
 
 def interpreters() -> dict[str, str]:
     """Version -> path of every Python from 3.6 on that common places hold, one for each minor version."""
     places = [sys.executable, "/usr/bin/python3", "/usr/libexec/platform-python", "/opt/conda/bin/python3"]
-    places += [found for minor in range(6, 20) if (found := shutil.which(f"python3.{minor}"))]
-    for pattern in (
-        "~/.pyenv/versions/3.*/bin/python",
-        "/opt/python/*/bin/python",
-        "/opt/hostedtoolcache/Python/*/x64/bin/python",
-    ):
-        places += sorted(glob.glob(os.path.expanduser(pattern)))
+    places += [place for minor in range(6, 20) if (place := shutil.which(f"python3.{minor}"))]
+    for folder in (Path.home() / ".pyenv/versions", Path("/opt/python"), Path("/opt/hostedtoolcache/Python")):
+        places += sorted(map(str, [*folder.glob("*/bin/python"), *folder.glob("*/x64/bin/python")]))
     found: dict[str, str] = {}
     for place in places:
         try:
@@ -50,7 +47,7 @@ def interpreters() -> dict[str, str]:
 
 
 def binding(folder: Path) -> Path:
-    """A folder that holds nvidia-ml-py's one module and nothing else: for interpreters that lack the package."""
+    """A folder that holds nvidia-ml-py's one module and nothing else, for every interpreter."""
     spec = importlib.util.find_spec("pynvml")
     assert spec is not None
     assert spec.origin is not None
@@ -99,10 +96,8 @@ class RunningAgent:
         self._reader.join(5)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
-                try:
+                with contextlib.suppress(BrokenPipeError):
                     stream.close()
-                except BrokenPipeError:
-                    pass
 
     def _read(self) -> None:
         assert self.process.stdout is not None

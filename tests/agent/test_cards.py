@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from specdash.monitor.frames import Beat, Card, CardProcess, Gpus
 from tests.agent.driver import RunningAgent
-from tests.nvmlstub.stub import NvmlStub, build
+from tests.nvmlstub.stub import NvmlStub, Section, build
 
 QUICK = {"gpu_deadline": 1.0, "gpu_retry": 0.5}
 
@@ -52,7 +53,7 @@ def test_one_lost_one_hanging_one_unsupported_and_one_orphan_leave_the_others_al
     stub: NvmlStub, start: Callable[..., RunningAgent]
 ) -> None:
     trouble = {"nvmlDeviceGet*@5": "GPU_IS_LOST", "nvmlDeviceGetUtilizationRates@3": "hang"}
-    cards = {
+    cards: dict[int, Section] = {
         1: {"mem_used_mib": 76000},
         4: {"mem_total_mib": "na", "power_limit_w": "na", "mig_mode": "na"},
         7: {"processes": [(4242, 76000), (4243, "na")]},
@@ -86,7 +87,7 @@ def test_one_lost_one_hanging_one_unsupported_and_one_orphan_leave_the_others_al
 
 def _gaps(agent: RunningAgent) -> list[float]:
     beats = [frame.at for frame in agent.said if isinstance(frame, Beat)]
-    return [later - earlier for earlier, later in zip(beats, beats[1:], strict=False)]
+    return [later - earlier for earlier, later in pairwise(beats)]
 
 
 def test_a_card_lost_while_we_look_keeps_its_name_and_size(

@@ -1,0 +1,427 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdash.agent import tailfile
+from specdash.agent.host import Host
+from specdash.agent.tail import WINDOW, Tail, Tails
+from specdash.agent.wire import MAX_FRAME, Outbox
+from specdash.monitor import frames
+from specdash.monitor.frames import Log, LogState
+
+
+class TestHost(Host):
+    """The test's own clock."""
+
+    __test__ = False
+    clock = 1000.0
+
+    def monotonic(self) -> float:
+        return self.clock
+
+    def now(self) -> float:
+        return self.clock
+
+
+class Follower:
+    """One tail, looked at step by step, and what a client would have of it."""
+
+    def __init__(self, path: Path, cursor: dict[str, Any] | None = None, backlog: int = 8 << 20) -> None:
+        self.host = TestHost()
+        self.outbox = Outbox()
+        self.tail = Tail(self.host, self.outbox, {"path": str(path), "backlog": backlog, "cursor": cursor})
+        self.logs: list[Log] = []
+        self.states: list[LogState] = []
+        self.lines: list[bytes] = []
+
+    def look(self, seconds: float = 0.2, acknowledge: bool = True) -> bytes:
+        """Let time pass, read until nothing more comes, and give the new bytes."""
+        self.host.clock += seconds
+        before = len(self.logs)
+        more = True
+        while more:
+            more = self.tail.step()
+            while line := self.outbox.take():
+                self.lines.append(line)
+                frame = frames.decode(line)
+                if isinstance(frame, LogState):
+                    self.states.append(frame)
+                    continue
+                assert isinstance(frame, Log)
+                self.logs.append(frame)
+                if acknowledge:
+                    self.tail.acknowledge(frame.offset + len(frame.raw))
+        return b"".join(log.raw for log in self.logs[before:])
+
+    @property
+    def text(self) -> bytes:
+        return b"".join(log.raw for log in self.logs)
+
+    @property
+    def breaks(self) -> list[str]:
+        return [log.break_ for log in self.logs if log.break_]
+
+    @property
+    def cursor(self) -> dict[str, Any]:
+        """As a client keeps it: from the last frame alone."""
+        last = self.logs[-1]
+        return {"file": last.file, "offset": last.offset + len(last.raw), "head": last.head}
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "server.log"
+
+
+def add(path: Path, data: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(data)
+
+
+def test_bytes_come_in_order_with_their_place(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    assert follower.look() == b"one\n"
+    add(log, b"two\nthr")
+    assert follower.look() == b"two\nthr"
+    add(log, b"ee\n")
+    assert follower.look() == b"ee\n"
+    first, second, third = follower.logs
+    assert (first.break_, second.break_, third.break_) == ("start", None, None)
+    assert (first.offset, second.offset, third.offset, third.size) == (0, 4, 11, 14)
+    status = log.stat()
+    assert (first.file, first.path) == (f"{status.st_dev}:{status.st_ino}", str(log))
+    assert third.mtime == status.st_mtime
+    assert third.head == hashlib.sha1(b"one\ntwo\nthree\n").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("content", "backlog", "first"),
+    [
+        (b"aaaa\nbbbb\ncccc\n", 100, b"aaaa\nbbbb\ncccc\n"),
+        (b"aaaa\nbbbb\ncccc\n", 10, b"bbbb\ncccc\n"),
+        (b"aaaa\nbbbb\ncccc\n", 9, b"cccc\n"),
+        (b"aaaa\rbbbb\rcccc", 9, b"bbbb\rcccc"),
+        (b"x" * 50 + "▇▇▇".encode(), 8, "▇▇".encode()),
+        (b"aaaa\nbbbb\n", 0, b""),
+    ],
+)
+def test_a_big_log_is_opened_near_its_end_at_a_whole_line(
+    log: Path, content: bytes, backlog: int, first: bytes
+) -> None:
+    log.write_bytes(content)
+    assert Follower(log, backlog=backlog).look() == first
+
+
+def test_a_progress_bar_of_carriage_returns_is_seen_before_its_newline(log: Path) -> None:
+    log.write_bytes(b"")
+    follower = Follower(log)
+    follower.look()
+    for step in range(3):
+        add(log, b"\rLoading shards:  %d/3" % step)
+        assert follower.look() == b"\rLoading shards:  %d/3" % step
+
+
+def test_text_is_cut_between_characters_and_other_bytes_come_as_they_are(log: Path) -> None:
+    log.write_bytes(b"")
+    follower = Follower(log)
+    follower.look()
+    whole = "50% ███ 東京 🚀\n".encode()
+    for at in range(0, len(whole), 5):  # the writer flushes in the middle of characters
+        add(log, whole[at : at + 5])
+        follower.look()
+    assert follower.text == whole
+    assert all(frame.text is not None for frame in follower.logs)
+    add(log, b"bad \xff\xfe bytes\n")
+    assert follower.look() == b"bad \xff\xfe bytes\n"
+    assert follower.logs[-1].data == b"bad \xff\xfe bytes\n"
+
+
+def test_half_a_character_that_never_ends_is_sent_after_two_seconds(log: Path) -> None:
+    log.write_bytes(b"")
+    follower = Follower(log)
+    follower.look()
+    add(log, b"\xe2\x96")
+    for _ in range(10):
+        assert follower.look() == b""
+    assert follower.look() == b"\xe2\x96"
+
+
+@pytest.mark.parametrize(
+    "filler",
+    [b"x" * 180 + b"\n", b"\x1b[31m\x00\x01" * 9 + b"\n", bytes(range(256)), "█▇🚀".encode()],
+    ids=["lines", "escapes", "binary", "blocks"],
+)
+def test_a_backlog_comes_whole_in_frames_of_at_most_64_kib(log: Path, filler: bytes) -> None:
+    content = filler * (600_000 // len(filler))
+    log.write_bytes(content)
+    follower = Follower(log)
+    follower.look()
+    assert follower.text == content
+    assert max(map(len, follower.lines)) <= MAX_FRAME
+    assert max(len(frame.raw) for frame in follower.logs) <= 48 * 1024
+
+
+def test_no_more_than_the_credit_window_is_under_way(log: Path) -> None:
+    log.write_bytes(b"0123456789abcde\n" * 200_000)  # 3.2 MB
+    follower = Follower(log)
+    follower.look(acknowledge=False)
+    under_way = sum(len(frame.raw) for frame in follower.logs)
+    assert WINDOW <= under_way < WINDOW + 48 * 1024
+    assert follower.look(acknowledge=False) == b""
+    follower.tail.acknowledge(follower.logs[3].offset + len(follower.logs[3].raw))
+    assert len(follower.look(acknowledge=False)) == 4 * len(follower.logs[0].raw)
+    follower.tail.acknowledge(10**9)
+    assert len(follower.look(acknowledge=False)) >= WINDOW
+
+
+def test_a_rename_is_followed_after_the_old_file_was_read_to_its_end(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    follower.look()
+    add(log, b"two\n")
+    log.rename(log.with_name("server.log.1"))
+    log.write_bytes(b"three\n")
+    assert follower.look() == b"two\nthree\n"
+    assert follower.breaks == ["start", "rotated"]
+    assert follower.logs[-1].offset == 0
+
+
+def test_a_server_that_writes_on_into_the_renamed_file_is_still_heard(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    follower.look()
+    old = log.with_name("server.log.1")
+    log.rename(old)
+    assert follower.look() == b""
+    log.write_bytes(b"")  # logrotate's "create", while the server holds the old file
+    add(old, b"two\n")
+    assert follower.look() == b"two\n"
+    assert follower.states == []
+
+
+def test_acknowledgements_of_the_old_file_give_no_credit_for_the_new_one(log: Path) -> None:
+    log.write_bytes(b"0123456789abcde\n" * 30_000)
+    follower = Follower(log)
+    follower.look(acknowledge=False)
+    log.rename(log.with_name("server.log.1"))
+    log.write_bytes(b"fedcba987654321\n" * 100_000)
+    follower.look(acknowledge=False)
+    under_way = sum(len(frame.raw) for frame in follower.logs)
+    assert under_way < WINDOW + 48 * 1024
+    follower.tail.acknowledge(480_000)  # all of the old file
+    assert len(follower.look(acknowledge=False)) >= 480_000 - 48 * 1024
+
+
+def test_a_file_cut_to_nothing_is_read_from_its_beginning(log: Path) -> None:
+    log.write_bytes(b"a long first life\n")
+    follower = Follower(log)
+    follower.look()
+    os.truncate(log, 0)
+    add(log, b"new\n")
+    assert follower.look() == b"new\n"
+    assert follower.breaks == ["start", "truncated"]
+
+
+def test_a_file_cut_to_nothing_is_noticed_although_it_has_outgrown_our_place(log: Path) -> None:
+    log.write_bytes(b"short\n")
+    follower = Follower(log)
+    follower.look()
+    os.truncate(log, 0)
+    add(log, b"something longer than before\n")
+    assert follower.look() == b"something longer than before\n"
+    assert follower.breaks == ["start", "truncated"]
+
+
+def test_a_replaced_file_is_followed(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    follower.look()
+    fresh = log.with_name("fresh")
+    fresh.write_bytes(b"two\n")
+    fresh.replace(log)
+    assert follower.look() == b"two\n"
+    assert follower.breaks == ["start", "replaced"]
+
+
+def test_a_deleted_file_is_told_of_and_still_read(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    with log.open("ab", buffering=0) as server:
+        follower = Follower(log)
+        follower.look()
+        log.unlink()
+        follower.look()
+        assert "deleted" in (follower.states[-1].error or "")
+        server.write(b"two\n")
+        assert follower.look() == b"two\n"
+
+
+def test_a_link_that_was_cut_goes_on_where_it_stopped(log: Path) -> None:
+    log.write_bytes(b"one\ntwo\n")
+    first = Follower(log)
+    first.look()
+    add(log, b"three\n")
+    second = Follower(log, cursor=first.cursor)
+    assert second.look() == b"three\n"
+    assert second.breaks == []
+
+
+def test_a_reader_that_was_away_for_two_rotations_loses_no_line(log: Path) -> None:
+    log.write_bytes(b"1\n")
+    first = Follower(log)
+    first.look()
+    add(log, b"2\n")
+    log.rename(log.with_name("server.log.1"))
+    log.write_bytes(b"3\n")
+    log.with_name("server.log.1").rename(log.with_name("server.log.2"))
+    log.rename(log.with_name("server.log.1"))
+    log.write_bytes(b"4\n")
+    log.with_name("server.log.err").write_bytes(b"another log\n")
+    for seconds, name in (
+        (10, "server.log.2"),
+        (20, "server.log.1"),
+        (30, "server.log.err"),
+        (40, "server.log"),
+    ):
+        os.utime(log.with_name(name), (seconds, seconds))
+    second = Follower(log, cursor=first.cursor)
+    assert second.look() == b"2\n3\n4\n"
+    assert second.breaks == ["rotated", "rotated"]
+
+
+@pytest.mark.parametrize("change", ["copytruncate", "another file"])
+def test_what_cannot_be_joined_is_a_gap_and_starts_anew(log: Path, change: str) -> None:
+    log.write_bytes(b"old life\n" * 10)
+    first = Follower(log)
+    first.look()
+    if change == "copytruncate":
+        os.truncate(log, 0)
+    else:
+        log.rename(log.with_name("elsewhere"))
+    add(log, b"a new life, longer than the old one was\n" * 10)
+    second = Follower(log, cursor=first.cursor)
+    assert second.look() == b"a new life, longer than the old one was\n" * 10
+    assert second.breaks == ["gap"]
+
+
+def test_random_cuts_and_rotations_lose_and_repeat_nothing(log: Path) -> None:
+    chance = random.Random(7)
+    log.write_bytes(b"")
+    received = b""
+    follower = Follower(log)
+    follower.look()
+    for number in range(400):
+        add(log, b"%06d %s\n" % (number, b"x" * chance.randrange(80)))
+        if chance.random() < 0.05:
+            for old in (3, 2, 1):
+                if (source := log.with_name(f"server.log.{old}")).exists():
+                    source.rename(log.with_name(f"server.log.{old + 1}"))
+            os.utime(log, (number + 1, number + 1))
+            log.rename(log.with_name("server.log.1"))
+            log.write_bytes(b"")
+        if chance.random() < 0.3:
+            follower.look()
+        if chance.random() < 0.05 and follower.logs:
+            received += follower.text
+            follower = Follower(log, cursor=follower.cursor)
+    add(log, b"end\n")
+    follower.look()
+    received += follower.text
+    lines = received.splitlines()
+    assert [int(line[:6]) for line in lines[:-1]] == list(range(400))
+
+
+def test_a_missing_file_is_told_of_once_and_picked_up_when_it_appears(log: Path) -> None:
+    follower = Follower(log)
+    for _ in range(3):
+        follower.look()
+    assert [state.error for state in follower.states] == ["no such file"]
+    log.write_bytes(b"here\n")
+    assert follower.look() == b"here\n"
+    assert [state.error for state in follower.states] == ["no such file", None]
+
+
+def test_a_silent_log_tells_its_size_and_age_at_once_and_every_ten_seconds(log: Path) -> None:
+    log.write_bytes(b"eight hours ago\n")
+    os.utime(log, (500, 500))
+    status = log.stat()
+    follower = Follower(log, cursor={"file": f"{status.st_dev}:{status.st_ino}", "offset": 16, "head": None})
+    follower.look()
+    assert [(state.size, state.mtime, state.error) for state in follower.states] == [(16, 500.0, None)]
+    for _ in range(49):
+        follower.look()
+    assert len(follower.states) == 1
+    follower.look()
+    assert len(follower.states) == 2
+
+
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [
+        ("fifo", "a pipe: whoever reads it takes the bytes away"),
+        ("folder", "a folder, not a file"),
+        ("device", "a terminal or another character device, not a file"),
+    ],
+)
+def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path, kind: str, says: str) -> None:
+    path = tmp_path / "x"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path = Path("/dev/null")
+    follower = Follower(path)
+    follower.look()
+    assert [state.error for state in follower.states] == [says]
+
+
+def test_a_file_that_may_not_be_read_is_told_of(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.write_bytes(b"secret\n")
+
+    def refuse(path: str, flags: int) -> int:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(os, "open", refuse)
+    follower = Follower(log)
+    follower.look()
+    assert [state.error for state in follower.states] == ["permission denied"]
+
+
+def test_a_file_system_that_hangs_holds_up_no_other_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hung, release, sent = threading.Event(), threading.Event(), threading.Event()
+    real = tailfile.open_file
+
+    def open_file(path: str) -> tailfile.Opened:
+        if path == "/dead/server.log":
+            hung.set()
+            release.wait(20)
+            raise tailfile.Refused("it came back")
+        return real(path)
+
+    monkeypatch.setattr(tailfile, "open_file", open_file)
+    outbox, host = Outbox(), TestHost()
+    monkeypatch.setattr(outbox, "put_log", lambda line: sent.set())
+    tails = Tails(host, outbox, pytest.fail)
+    tails.follow({"path": "/dead/server.log", "backlog": 100})
+    tails.crew.start()
+    assert hung.wait(10)
+    (tmp_path / "server.log").write_bytes(b"one\n")
+    tails.follow({"path": str(tmp_path / "server.log"), "backlog": 100})
+    host.clock += 5
+    assert tails.crew.relieve() == "/dead/server.log"
+    assert sent.wait(10)
+    said = frames.decode(outbox.take() or b"")
+    assert isinstance(said, LogState)
+    assert (said.path, said.error) == ("/dead/server.log", "no answer from the file system for 5 s")
+    release.set()
+    tails.crew.stop()

@@ -1,0 +1,149 @@
+"""The verdict on a log: its words, how long it has been silent, and what was seen beside it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.monitor import answers
+from specdash.monitor.diagnosis import Judged, LogWords, diagnose
+from specdash.monitor.documents import LogDocument, Reason
+from specdash.monitor.evidence import Evidence
+from specdash.monitor.hangs import loading_by_signs
+from specdash.monitor.limits import Learned, Limits
+from specdash.monitor.liveness import assess
+from specdash.monitor.logtime import between
+from specdash.monitor.reading import LogReading
+from specdash.monitor.signatures import Book
+from specdash.monitor.trouble import TroubleMemory
+from specdash.monitor.words import Phase
+
+STATS_EVERY_S = 10.0
+"""vLLM's statistics lines come this often, if it has anything to say."""
+
+BEFORE_WEIGHTS: tuple[Phase | None, ...] = (None, "boot", "dist_init")
+
+
+def judge_log(
+    reading: LogReading,
+    limits: Limits,
+    book: Book,
+    silent_for: float | None = None,
+    evidence: Evidence | None = None,
+    learned: Learned | None = None,
+) -> Judged:
+    """Weigh a log that was read to its end.
+
+    ``silent_for``: seconds since its last byte. None: not known, and then no quiet is ever called a stall.
+    """
+    seen = gather(reading, silent_for, evidence or Evidence(), limits)
+    verdict = assess(seen, limits, learned)
+    if silent_for is None and verdict.word == "unknown" and seen.phase is not None:
+        clock = Reason(
+            signal="clock", value="a log alone has none: say --silent-for", age_s=None, says="unknown"
+        )
+        verdict = msgspec.structs.replace(verdict, reasons=(clock, *verdict.reasons))
+    judged = diagnose(words_of(reading), seen, verdict, limits, book)
+    return judged if judged.lagging else msgspec.structs.replace(judged, lagging=reading.lagging)
+
+
+def document(reading: LogReading, judged: Judged) -> LogDocument:
+    """What ``specdash log --json`` prints."""
+    return LogDocument(
+        engine=reading.engine,
+        version=reading.version,
+        state=judged.state,
+        phase=judged.phase,
+        role=judged.role,
+        verdict=judged.verdict,
+        progress=reading.progress,
+        lagging=judged.lagging,
+        milestones=reading.milestones,
+        diagnoses=judged.diagnoses,
+        alarm=judged.alarm,
+    )
+
+
+def words_of(reading: LogReading) -> LogWords:
+    """What the log says, as far as a diagnosis needs it."""
+    memory = reading.trouble if isinstance(reading.trouble, TroubleMemory) else TroubleMemory()
+    stop, crash = reading.stop_requested, reading.crash_line
+    return LogWords(
+        engine=reading.engine,
+        known=reading.known_format,
+        ready=reading.ready_line is not None,
+        bind_error=reading.bind_error is not None,
+        stopped=stop is not None and (crash is None or stop < crash),
+        crashed=crash is not None and (stop is None or crash < stop),
+        troubles=memory.found,
+        last_life=reading.last_progress_line,
+    )
+
+
+def gather(reading: LogReading, silent_for: float | None, given: Evidence, limits: Limits) -> Evidence:
+    """One picture of the log's words, its silence and the evidence; what the evidence says outranks."""
+    words = words_of(reading)
+    quiet = given.progress_age_s
+    if quiet is None and silent_for is not None:
+        quiet = silent_for + _quiet_inside(reading)
+    zero_s = None
+    if reading.zero_lines:
+        zero_s = (reading.zero_lines - 1) * STATS_EVERY_S + (silent_for or 0.0)
+    seen = msgspec.structs.replace(
+        given,
+        engine=reading.engine,
+        phase=reading.phase,
+        role=reading.role,
+        nodes=reading.nodes or given.nodes,
+        progress=reading.progress,
+        progress_age_s=quiet,
+        milestone_age_s=quiet,
+        batch_age_s=quiet if reading.phase == "serving" else None,
+        line_age_s=silent_for,
+        tokens_age_s=_tokens_age(given),
+        running=_running(reading, given),
+        zero_stats_s=zero_s,
+        ready=words.ready,
+        stopping=words.stopped,
+        behind=reading.lagging,
+    )
+    return _placed(seen, limits)
+
+
+def _running(reading: LogReading, given: Evidence) -> int | None:
+    """Requests at work. A last batch line tells nothing once the log is silent, unless tokens stood still."""
+    if given.running is not None:
+        return given.running
+    told = reading.figures.running
+    if reading.zero_lines:
+        return told
+    if answers.generates(given):
+        return None
+    asked = answers.starved(given) or (answers.unwell(given.health) and reading.phase == "serving")
+    return told or 1 if asked else None
+
+
+def _tokens_age(given: Evidence) -> float | None:
+    """A completion that was answered is a token, too."""
+    ages = [given.tokens_age_s]
+    if given.generate is not None and answers.answered(given.generate):
+        ages.append(given.generate.age_s or 0.0)
+    return min((age for age in ages if age is not None), default=None)
+
+
+def _placed(seen: Evidence, limits: Limits) -> Evidence:
+    """Move on to the phase that the evidence proves, where the log has not said so."""
+    replace = msgspec.structs.replace
+    if seen.phase != "serving" and answers.generates(seen):
+        return replace(seen, phase="serving")
+    if seen.phase is None and answers.serves_by_answers(seen, seen.engine):
+        return replace(seen, phase="serving")
+    if seen.phase in BEFORE_WEIGHTS and loading_by_signs(seen, limits):
+        return replace(seen, phase="weights", role="target")
+    return seen
+
+
+def _quiet_inside(reading: LogReading) -> float:
+    """Seconds by the log's own stamps between the last progress and the last line: heartbeats, mostly."""
+    if not reading.milestones or reading.milestones[-1].line < reading.last_progress_line:
+        return 0.0
+    return between(reading.milestones[-1].time, reading.last_time) or 0.0

@@ -18,6 +18,7 @@ from specdash.monitor.records import GIANT, LONGEST, Record, parse
 from specdash.monitor.standing import Standing, counter, lagging
 from specdash.monitor.trouble import TroubleCollector
 from specdash.monitor.words import STATE_OF_PHASE, State
+from specdash.sanitise import redact
 
 _EXCEPTION: Final = re.compile(r"^(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)(?::|$)")
 _FORGIVING: Final = frozenset({"INFO", "WARNING", "DEBUG"})
@@ -208,7 +209,7 @@ class Reader:
         standing = self._launch.standing()
         self._collector.feed(
             record.line,
-            record.text,
+            redact(record.text),
             rank=record.rank,
             process=record.process,
             begins=record.begins,

@@ -1,0 +1,112 @@
+"""``specdash log FILE…``: what a log says, without a connection."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from specdash.engines.grammar import Grammar
+    from specdash.monitor.diagnosis import Judged
+    from specdash.monitor.evidence import Evidence
+    from specdash.monitor.reading import LogReading
+
+_EXIT_TROUBLE = 1
+
+
+@click.command(short_help="Milestones, verdict and diagnoses of a log file; no connection.")
+@click.argument("files", metavar="FILE…", nargs=-1, required=True)
+@click.option("--engine", metavar="E", help="The log's engine (sglang, vllm); else its first lines tell.")
+@click.option(
+    "--silent-for", type=click.FloatRange(min=0), metavar="S", help="Seconds since the log's last byte."
+)
+@click.option("--evidence", metavar="FILE", help="What else was seen, as JSON: HTTP, GPUs, processes.")
+@click.option("--milestones", is_flag=True, help="List every milestone with its line and rank.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document; of several files a list.")
+def command(
+    files: tuple[str, ...],
+    engine: str | None,
+    silent_for: float | None,
+    evidence: str | None,
+    milestones: bool,
+    as_json: bool,
+) -> None:
+    """What the log FILE says of its server: state, phases, milestones and what went wrong.
+
+    ``-`` reads stdin. A log alone has no clock: how long it has been silent must be said with --silent-for
+    before silence is called a stall. Exit code 1: something needs a person, or a file could not be read.
+
+    \b
+    Examples:
+      specdash log /var/log/sglang.log
+      specdash log server.log --silent-for 900 --json
+      docker logs vllm 2>&1 | specdash log - --milestones
+    """
+    from specdash.engines.loader import shipped
+    from specdash.errors import SpecdashError
+    from specdash.monitor.logtext import in_words
+
+    seen = _evidence(evidence)
+    results: list[tuple[LogReading, Judged]] = []
+    failed = False
+    for name in files:
+        try:
+            results.append(_look(name, shipped(), engine, silent_for, seen))
+        except SpecdashError as error:
+            click.echo(f"specdash: {error}", err=True)
+            failed = True
+            continue
+        if not as_json:
+            title = [f"== {name}"] if len(files) > 1 else []
+            click.echo("\n".join([*title, *in_words(*results[-1], milestones=milestones)]))
+    if as_json and results:
+        click.echo(_encode(results, single=len(files) == 1))
+    alarm = any(judged.alarm for _, judged in results)
+    sys.exit(_EXIT_TROUBLE if alarm or failed else 0)
+
+
+def _look(
+    name: str,
+    grammars: tuple[Grammar, ...],
+    engine: str | None,
+    silent_for: float | None,
+    seen: Evidence | None,
+) -> tuple[LogReading, Judged]:
+    """Read one file to its end and weigh it."""
+    from specdash.engines.common import default_book, default_limits
+    from specdash.logfile import pieces
+    from specdash.monitor.logverdict import judge_log
+    from specdash.monitor.reading import begin, finish, read
+
+    try:
+        reading = begin(grammars, engine)
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="--engine") from None
+    for piece in pieces(name):
+        reading = read(reading, piece)
+    reading = finish(reading)
+    return reading, judge_log(reading, default_limits(), default_book(), silent_for, seen)
+
+
+def _evidence(name: str | None) -> Evidence | None:
+    from specdash.monitor.evidence_json import EvidenceError, decode_evidence
+
+    if name is None:
+        return None
+    try:
+        return decode_evidence(Path(name).read_bytes(), name)
+    except (EvidenceError, OSError) as error:
+        reason = f"{name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        raise click.BadParameter(reason, param_hint="--evidence") from None
+
+
+def _encode(results: list[tuple[LogReading, Judged]], *, single: bool) -> str:
+    import msgspec
+
+    from specdash.monitor.logverdict import document
+
+    documents = [document(reading, judged) for reading, judged in results]
+    return msgspec.json.encode(documents[0] if single else documents).decode()

@@ -31,6 +31,11 @@ class Simulation:
     """Of the process that keeps it."""
     _process: asyncio.subprocess.Process = field(repr=False)
 
+    @property
+    def ended(self) -> int | None:
+        """The keeper's exit status; None while the host runs."""
+        return self._process.returncode
+
     async def stop(self) -> None:
         """End the host and everything on it; more than once is fine."""
         if self._process.stdin and not self._process.stdin.is_closing():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import fcntl
 import getpass
@@ -80,24 +81,30 @@ async def _session(folder: Path, processes: Processes, process: asyncssh.SSHServ
     argv = ["/bin/sh", "-c", process.command] if process.command else ["/bin/sh", "-l"]
     env = environment(folder)
     if process.term_type:
-        theirs, ours = _terminal(process)
         env["TERM"] = process.term_type
+        ours, theirs = os.openpty()
+        _resize(ours, process.term_size)
         files = (theirs, theirs, theirs)
-        await process.redirect(stdin=os.dup(ours), stdout=ours)
+        stdin = os.dup(ours)
+        await process.redirect_stdout(ours)
     else:
-        stdin, stdout, stderr = os.pipe(), os.pipe(), os.pipe()
-        files = (stdin[0], stdout[1], stderr[1])
-        await process.redirect(stdin=stdin[1], stdout=stdout[0], stderr=stderr[0])
+        pipes = os.pipe(), os.pipe(), os.pipe()
+        files = (pipes[0][0], pipes[1][1], pipes[2][1])
+        stdin = pipes[0][1]
+        await process.redirect(stdout=pipes[1][0], stderr=pipes[2][0])
     try:
         ended = processes.start(argv, env, folder / "home", files, terminal=bool(process.term_type))
     finally:
         for fd in set(files):
             os.close(fd)
-    status = await ended
-    # As sshd does it: the channel stays open for as long as anybody holds the process's output.
-    with contextlib.suppress(asyncssh.Error, OSError):
+    feeding = asyncio.get_running_loop().create_task(_feed(process, stdin))
+    try:
+        status = await ended
+        # As sshd does it: the channel stays open for as long as anybody holds the process's output.
         await process.stdout.drain()
         await process.stderr.drain()
+    finally:
+        feeding.cancel()
     if os.WIFSIGNALED(status):
         name = signal.Signals(os.WTERMSIG(status)).name.removeprefix("SIG")
         process.exit_with_signal(name, os.WCOREDUMP(status))
@@ -105,9 +112,51 @@ async def _session(folder: Path, processes: Processes, process: asyncssh.SSHServ
         process.exit(os.WEXITSTATUS(status))
 
 
-def _terminal(process: asyncssh.SSHServerProcess[bytes]) -> tuple[int, int]:
-    """(the process's side, ours) of a new terminal of the client's size."""
-    ours, theirs = os.openpty()
-    width, height, wide, high = process.term_size
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", height or 24, width or 80, wide, high))
-    return theirs, ours
+async def _feed(process: asyncssh.SSHServerProcess[bytes], fd: int) -> None:
+    """Hand the channel's data to the process, and close its stdin at the end.
+
+    Not by ``redirect``: asyncio's pipe transport loses what is buffered when the end of the data arrives
+    while it is being resumed.
+    """
+    os.set_blocking(fd, False)
+    try:
+        while True:
+            try:
+                data = await process.stdin.read(1 << 16)
+            except asyncssh.TerminalSizeChanged as change:
+                _resize(fd, change.term_size)
+                continue
+            if not data:
+                break
+            await _write(fd, data)
+    except (OSError, asyncssh.Error, asyncssh.BreakReceived, asyncssh.SignalReceived):
+        pass  # the process reads no more, or the client is gone
+    finally:
+        os.close(fd)
+
+
+async def _write(fd: int, data: bytes) -> None:
+    """Write all of it, waiting for the reader where it is slow."""
+    while data:
+        with contextlib.suppress(BlockingIOError):
+            data = data[os.write(fd, data) :]
+            continue
+        await _room(fd)
+
+
+async def _room(fd: int) -> None:
+    """Wait until a write would not block."""
+    loop = asyncio.get_running_loop()
+    room: asyncio.Future[None] = loop.create_future()
+    loop.add_writer(fd, lambda: room.done() or room.set_result(None))
+    try:
+        await room
+    finally:
+        loop.remove_writer(fd)
+
+
+def _resize(fd: int, size: tuple[int, int, int, int]) -> None:
+    """Give a terminal the client's size; a pipe has none."""
+    width, height, wide, high = size
+    with contextlib.suppress(OSError):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", height or 24, width or 80, wide, high))

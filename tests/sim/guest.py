@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +38,33 @@ class Guest:
 
     def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self.frames: list[frames.AnyFrame] = []
+        self._passed: list[frames.AnyFrame] = []
 
     def ask(self, **request: Any) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
     async def hear(self, kind: type[Any], like: Any = None) -> Any:
-        """The next frame of that kind (that ``like`` accepts)."""
+        """The next frame of that kind (that ``like`` accepts), or the first one that was passed over."""
+        return await asyncio.wait_for(self._hear(kind, like), 12)
+
+    async def _hear(self, kind: type[Any], like: Any) -> Any:
         assert self._process.stdout is not None
+        for frame in self._passed:
+            if isinstance(frame, kind) and (like is None or like(frame)):
+                self._passed.remove(frame)
+                return frame
         while True:
-            line = await asyncio.wait_for(self._process.stdout.readline(), 15)
+            line = await self._process.stdout.readline()
             assert line, "the agent has ended"
             frame = frames.decode(line)
-            self.frames.append(frame)
             if isinstance(frame, kind) and (like is None or like(frame)):
                 return frame
+            self._passed.append(frame)
+
+    def forget(self) -> None:
+        """From now on only what is new counts."""
+        self._passed.clear()
 
 
 @contextlib.asynccontextmanager
@@ -101,6 +112,27 @@ def records(log: Path) -> list[tuple[str, str]]:
     return found
 
 
-def alive(pids: list[int]) -> list[int]:
-    """Those that still run."""
-    return [pid for pid in pids if Path(f"/proc/{pid}").exists()]
+def title(pid: int) -> str:
+    """A process's command line; empty when it is dead."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode().strip()
+    except OSError:
+        return ""
+
+
+def members(sim: Simulation) -> dict[int, str]:
+    """pid → command line of every living process of the servers that ran on this host."""
+    told = [json.loads(state.read_text()) for state in (sim.folder / "servers").glob("*.json")]
+    found = {int(pid): title(int(pid)) for state in told for pid in state["processes"]}
+    return {pid: words for pid, words in found.items() if words}
+
+
+def pid_of(sim: Simulation, words: str) -> int:
+    """The one process with these words in its command line."""
+    return next(pid for pid, line in members(sim).items() if words in line)
+
+
+async def until(condition: Callable[[], object], pause: float = 0.02) -> None:
+    """Wait for something that tells nobody when it happens; the test's own limit ends it."""
+    while not condition():  # noqa: ASYNC110 - processes and files set no event
+        await asyncio.sleep(pause)

@@ -30,7 +30,7 @@ SUFFIX: Final = ".specdash.gz"
 SYNC_S: Final = 2.0
 """A crash loses at most what came within so many seconds of the host's clock."""
 SYNC_BYTES: Final = 256 << 10
-_READ: Final = 64 << 10
+_READ: Final = 16 << 10
 _LONGEST_LINE: Final = 8 << 20
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _MAGIC: Final = b"\x1f\x8b"
@@ -208,16 +208,23 @@ def _inflated(file: BinaryIO) -> Iterator[bytes]:
         return
     inflate = zlib.decompressobj(_GZIP)
     while data:
+        safe = inflate.copy()
         try:
-            out = inflate.decompress(data, _READ)
-            while out:
-                yield out
-                data = inflate.unconsumed_tail
-                out = inflate.decompress(data, _READ)
+            yield inflate.decompress(data)
         except zlib.error:
-            return  # damaged from here on
-        data = b""
+            yield from _salvaged(safe, data)
+            return
+        data = inflate.unused_data
         if inflate.eof:
-            data = inflate.unused_data
             inflate = zlib.decompressobj(_GZIP)
         data = data or file.read(_READ)
+
+
+def _salvaged(inflate: zlib._Decompress, data: bytes) -> Iterator[bytes]:
+    """What stands before the first damaged byte."""
+    for at in range(len(data)):
+        try:
+            out = inflate.decompress(data[at : at + 1])
+        except zlib.error:
+            return
+        yield out

@@ -20,6 +20,9 @@ from specdash.monitor.words import Phase
 STATS_EVERY_S = 10.0
 """vLLM's statistics lines come this often, if it has anything to say."""
 
+CROWDED_S = 30.0
+"""A queue behind one request for this long is no burst any more."""
+
 BEFORE_WEIGHTS: tuple[Phase | None, ...] = (None, "boot", "dist_init")
 
 
@@ -76,6 +79,7 @@ def words_of(reading: LogReading) -> LogWords:
         crashed=crash is not None and (stop is None or crash < stop),
         troubles=memory.found,
         last_life=reading.last_progress_line,
+        slow_queue=(between(reading.crowded_since, reading.last_time) or 0.0) >= CROWDED_S,
     )
 
 

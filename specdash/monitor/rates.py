@@ -9,6 +9,9 @@ import msgspec
 from specdash.engines.schema import Marker
 from specdash.monitor.state import Figures
 
+FEW = 2
+"""So few requests at work while others wait: one of them keeps the batch."""
+
 
 class RatesState(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered between two pieces of a log."""
@@ -24,6 +27,8 @@ class RatesState(msgspec.Struct, frozen=True, kw_only=True):
     zero_since: float | None = None
     """Arrival of the first of the latest lines that say: requests at work, no tokens."""
     zero_lines: int = 0
+    crowded_since: str | None = None
+    """Printed time of the first of the latest lines that say: one or two requests at work, more waiting."""
 
 
 class Rates:
@@ -37,11 +42,17 @@ class Rates:
         self.batch_at = state.batch_at
         self.zero_since = state.zero_since
         self.zero_lines = state.zero_lines
+        self.crowded_since = state.crowded_since
 
     def take(
-        self, marker: Marker, told: Mapping[str, str | None], rank: str | None, at: float | None
+        self,
+        marker: Marker,
+        told: Mapping[str, str | None],
+        rank: str | None,
+        at: float | None,
+        time: str | None = None,
     ) -> bool:
-        """One line. True where it shows that tokens flow."""
+        """One line, printed at ``time``. True where it shows that tokens flow."""
         source = told.get("source") or rank or ""
         if marker.speculation:
             self._accept_len = _number(told, "accept_len")
@@ -72,6 +83,7 @@ class Rates:
             accept_len=_number(told, "accept_len"),
         )
         self._count_zeros(flows, _count(told, "running"), at)
+        self._crowd(flows, _count(told, "running"), _count(told, "waiting"), time)
         if flows:
             self.batch_at = at
         return flows
@@ -82,6 +94,10 @@ class Rates:
         else:
             self.zero_since = at if self.zero_lines == 0 else self.zero_since
             self.zero_lines += 1
+
+    def _crowd(self, flows: bool, running: int | None, waiting: int | None, time: str | None) -> None:
+        crowded = flows and 0 < (running or 0) <= FEW and (waiting or 0) > 0
+        self.crowded_since = (self.crowded_since or time) if crowded else None
 
     @property
     def figures(self) -> Figures:
@@ -110,6 +126,7 @@ class Rates:
             batch_at=self.batch_at,
             zero_since=self.zero_since,
             zero_lines=self.zero_lines,
+            crowded_since=self.crowded_since,
         )
 
 

@@ -283,6 +283,7 @@ class Reader:
             last_batch_at=launch.rates.batch_at,
             zero_since=launch.rates.zero_since,
             zero_lines=launch.rates.zero_lines,
+            crowded_since=launch.rates.crowded_since,
             last_time=self._last_time,
             launches=launch.launches,
             launch_line=launch.launch_line,

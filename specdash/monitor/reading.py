@@ -99,6 +99,8 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     zero_since: float | None = None
     """Since when statistics lines have said: requests at work, no tokens."""
     zero_lines: int = 0
+    crowded_since: str | None = None
+    """Printed time since when one or two requests have kept others waiting, tokens flowing."""
     last_progress_line: int = 0
     last_time: str | None = None
     """The newest printed time."""

@@ -25,33 +25,33 @@ class Outcome:
 
 @dataclass
 class Glance:
-    """Judges the growing picture; all times are the host's, carried on by the link."""
+    """Judges the growing picture. Times are this machine's: a simulated host's clock may run fast."""
 
     _began: float | None = field(default=None)
     _live_since: float | None = field(default=None)
 
-    def judge(self, state: HostState) -> Outcome:
-        """Enough? Refused? Or wait on."""
+    def judge(self, state: HostState, now: float) -> Outcome:
+        """Enough? Refused? Or wait on. ``now``: monotonic seconds."""
         link = state.link
         if link.state == "refused":
             return Outcome(done=True, refused=link.reason or "refused")
         if link.state == "lost" or (link.state == "connecting" and link.attempt > 1):
             return Outcome(done=True, refused=link.reason or "the connection was lost")
         if link.state not in ("live", "stale"):
-            return self._not_yet(state)
+            return self._not_yet(now)
         if state.host is None:
             return Outcome()
         if self._live_since is None:
-            self._live_since = state.now
-        age = state.now - self._live_since
+            self._live_since = now
+        age = now - self._live_since
         if age >= PATIENCE_S:
             return Outcome(done=True)
         return Outcome(done=age >= LOOK_S and _complete(state))
 
-    def _not_yet(self, state: HostState) -> Outcome:
-        if not self._began:  # before the first frame the picture has no time
-            self._began = state.now
-        if state.now - self._began >= CONNECT_S:
+    def _not_yet(self, now: float) -> Outcome:
+        if self._began is None:
+            self._began = now
+        if now - self._began >= CONNECT_S:
             return Outcome(done=True, refused=f"no answer within {CONNECT_S:.0f} s")
         return Outcome()
 

@@ -40,7 +40,7 @@ def _headline(state: HostState) -> str:
         parts.append(f"{host.name} as {host.user}")
         if host.simulated:
             parts.append("SIMULATED")
-        if host.container:
+        elif host.container and state.gpus:
             parts.append(f"in a container ({host.container}): owners outside it are not visible")
     if machine and machine.ram_total_mib:
         parts.append(f"RAM {(machine.ram_used_mib or 0) / 1024:.0f}/{machine.ram_total_mib / 1024:.0f} GiB")

@@ -53,10 +53,10 @@ async def _look(source: Any) -> str | None:
     changed = asyncio.Event()
     unsubscribe = source.subscribe(changed.set)
     running = asyncio.create_task(source.run())
-    glance = Glance()
+    glance, clock = Glance(), asyncio.get_running_loop().time
     try:
         while True:
-            outcome = glance.judge(source.state)
+            outcome = glance.judge(source.state, clock())
             if outcome.done:
                 return outcome.refused
             await changed.wait()

@@ -21,12 +21,13 @@ class GrammarError(ValueError):
 class Rule:
     """A marker with its expression compiled."""
 
-    __slots__ = ("groups", "marker", "regex")
+    __slots__ = ("groups", "marker", "regex", "seeks")
 
     def __init__(self, marker: Marker, regex: re.Pattern[str]) -> None:
         self.marker = marker
         self.regex = regex
         self.groups = frozenset(regex.groupindex)
+        self.seeks = tuple(seek.encode() for seek in marker.seek)
 
 
 class Grammar:
@@ -50,7 +51,6 @@ class Grammar:
         compiler.unique(rules)
         self.bars: Final = tuple(rule for rule in rules if rule.marker.kind == "bar")
         self.rules: Final = tuple(rule for rule in rules if rule.marker.kind != "bar")
-        self.by_seek: Final = _by_seek(self.rules)
         seeks = {seek for rule in rules for seek in rule.marker.seek}
         seeks.update(ALWAYS_SOUGHT, extra_seeks, *(_seeks(table) for table in spec.signature))
         self.sought: Final = any_of(seeks)
@@ -67,21 +67,11 @@ class Grammar:
         return f"<Grammar {self.name}: {len(self.rules)} markers, {len(self.bars)} bars>"
 
     def candidates(self, raw: bytes) -> list[Rule]:
-        """The rules that one of the strings in ``raw`` speaks for."""
-        found: list[Rule] = []
-        hit = self.sought.search(raw)
-        while hit is not None:
-            for rule in self.by_seek.get(hit[0], ()):
-                if rule not in found:
-                    found.append(rule)
-            hit = self.sought.search(raw, hit.start() + 1)  # strings may overlap
-        return found
+        """The rules of which some string stands in ``raw``.
 
-
-def _waiting(rules: Iterable[Rule]) -> dict[bytes, Rule]:
-    # Lines that say "no tokens" are counted one by one: those with the group prompt_tok_s, and none of theirs.
-    figures = [rule for rule in rules if rule.marker.kind == "figures" and not rule.marker.serves]
-    return {seek.encode(): rule for rule in figures for seek in rule.marker.seek}
+        Each is looked for by itself: one search for all would let a longer string hide a shorter one.
+        """
+        return [rule for rule in self.rules if any(seek in raw for seek in rule.seeks)]
 
 
 def _seeks(table: Mapping[str, Any]) -> tuple[str, ...]:
@@ -89,17 +79,10 @@ def _seeks(table: Mapping[str, Any]) -> tuple[str, ...]:
     return (seek,) if isinstance(seek, str) else tuple(seek)
 
 
-def _by_seek(rules: Iterable[Rule]) -> dict[bytes, tuple[Rule, ...]]:
-    found: dict[bytes, list[Rule]] = {}
-    for rule in rules:
-        for text in rule.marker.seek:
-            found.setdefault(text.encode(), []).append(rule)
-    # A longer string hides a shorter one that begins at the same place.
-    for seek, mine in found.items():
-        for other, theirs in found.items():
-            if other != seek and seek.startswith(other):
-                mine.extend(rule for rule in theirs if rule not in mine)
-    return {seek: tuple(mine) for seek, mine in found.items()}
+def _waiting(rules: Iterable[Rule]) -> dict[bytes, Rule]:
+    # Lines that say "no tokens" are counted one by one: those with the group prompt_tok_s.
+    figures = [rule for rule in rules if rule.marker.kind == "figures" and not rule.marker.serves]
+    return {seek.encode(): rule for rule in figures for seek in rule.marker.seek}
 
 
 class _Compiler:

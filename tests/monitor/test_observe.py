@@ -1,0 +1,220 @@
+"""What an operator is told while one server starts, serves, hangs and dies."""
+
+from __future__ import annotations
+
+from specdash.monitor.frames import Link, LogState
+from specdash.monitor.memory import Memory
+from specdash.monitor.observe import acknowledge
+from specdash.monitor.polling import HEALTH, LOADS, MODELS
+from specdash.monitor.wants import wants
+from tests.monitor.frames_of import (
+    LOG,
+    gpus,
+    hello,
+    http,
+    log,
+    only_server,
+    picture,
+    process,
+    processes,
+    run,
+    server,
+    tick,
+)
+
+STAMP = "[2026-11-02 01:00:00"
+ARGS = f"{STAMP}] server_args=ServerArgs(model_path='/models/t', tp_size=2, port=30000)\n"
+LOADING = (
+    f"{STAMP} TP0] Init torch distributed begin.\n{STAMP} TP1] Init torch distributed begin.\n"
+    f"{STAMP} TP0] Init torch distributed ends. elapsed=1.00 s, mem usage=0.50 GB\n"
+    f"{STAMP} TP1] Init torch distributed ends. elapsed=1.00 s, mem usage=0.50 GB\n"
+    f"{STAMP} TP0] Load weight begin. avail mem=90 GB\n{STAMP} TP1] Load weight begin. avail mem=90.00 GB\n"
+)
+LOADED = (
+    "[2026-11-02 01:20:00 TP0] Load weight end. elapsed=1200 s, type=T, avail mem=14 GB, mem usage=76 GB.\n"
+    "[2026-11-02 01:20:00 TP1] Load weight end. elapsed=1200 s, type=T, avail mem=14 GB, mem usage=76 GB.\n"
+)
+CAPTURE = (
+    "[2026-11-02 01:21:00 TP0] Capture target decode CUDA graph begin. backend=full, avail mem=5 GB\n"
+    "[2026-11-02 01:21:00 TP1] Capture target decode CUDA graph begin. backend=full, avail mem=5 GB\n"
+    "\r  0%|          | 0/23 [00:00<?, ?it/s]"
+    "\rCapturing batches (bs=24 avail_mem=4.90 GB):  26%|##6       | 6/23 [00:05<00:14, 1.2it/s]"
+)
+READY = "\n[2026-11-02 01:23:00] The server is fired up and ready to roll!\n"
+
+
+def start(text: str = ARGS + LOADING, at: float = 10.0, mtime: float = 0.0) -> Memory:
+    return run(
+        hello(),
+        Link(at=0.0, state="live"),
+        processes(at, *server()),
+        log(at, text, start_=True, mtime=mtime),
+        processes(at + 2, *server()),
+    )
+
+
+def test_a_server_that_loads_is_loading_and_a_refused_port_is_no_alarm() -> None:
+    memory = run(http(13.0, "connect", error="refused"), memory=start())
+    seen = only_server(memory)
+    assert (seen.engine, seen.state, seen.phase, seen.parallel) == ("sglang", "loading", "weights", "TP2")
+    assert "port refused" in seen.truth
+    assert memory.picture.alerts == ()
+
+
+def test_what_should_be_observed_follows_from_what_was_seen() -> None:
+    memory = start()
+    wanted = wants(memory)
+    assert wanted.tails == {LOG}
+    assert [call.path for call in wanted.polls[0].calls] == ["connect"]
+    memory = run(http(13.0, "connect"), memory=memory)
+    assert {call.path for call in wants(memory).polls[0].calls} == {HEALTH, MODELS}
+    memory = run(http(14.0, HEALTH, status=200), log(14.0, READY, 9999), memory=memory)
+    assert LOADS in {call.path for call in wants(memory).polls[0].calls}
+    memory = run(http(15.0, LOADS, status=404), memory=memory)
+    assert LOADS not in {call.path for call in wants(memory).polls[0].calls}, (
+        "asked once, not there, not asked again"
+    )
+
+
+def test_a_ready_line_makes_it_ready_and_says_so_once() -> None:
+    memory = run(log(200.0, READY, 9999), tick(201.0), tick(202.0), memory=start())
+    assert only_server(memory).state == "ready"
+    assert [alert.severity for alert in memory.picture.alerts] == ["info"]
+    token = next(lamp for lamp in only_server(memory).lamps if lamp.name == "token")
+    assert token.value == "not asked", "a ready line proves nothing"
+
+
+def test_a_capture_that_stands_still_is_stalled_after_its_limit_and_not_before() -> None:
+    memory = start(ARGS + LOADING + LOADED + CAPTURE)
+    assert only_server(memory).state == "capturing"
+    busy = run(*(processes(10.0 + t, *server()) for t in range(2, 100, 2)), memory=memory)
+    assert only_server(busy).state == "capturing"
+    assert busy.picture.alerts == ()
+    late = run(*(processes(10.0 + t, *server()) for t in range(100, 140, 2)), memory=busy)
+    assert only_server(late).state == "stalled"
+    assert [alert.severity for alert in late.picture.alerts] == ["error"]
+    assert "graphs" in late.picture.alerts[0].text
+    moved = run(
+        log(
+            151.0,
+            "\rCapturing batches (bs=16 avail_mem=4.8 GB):  30%|###  | 7/23 [02:10<05:00, 1.2it/s]",
+            9999,
+        ),
+        memory=late,
+    )
+    assert only_server(moved).state == "capturing"
+    assert "moved again" in moved.picture.alerts[-1].text
+
+
+def test_a_hang_found_hours_later_is_called_at_once_by_the_age_of_the_file() -> None:
+    eight_hours = 8 * 3600.0
+    memory = start(ARGS + LOADING + LOADED + CAPTURE, at=eight_hours, mtime=120.0)
+    seen = only_server(memory)
+    assert seen.state == "stalled"
+    assert seen.verdict.since_s is not None
+    assert seen.verdict.since_s > 7 * 3600
+
+
+def test_the_rank_that_rests_while_the_other_spins_is_named() -> None:
+    memory = start(ARGS + LOADING + LOADED + CAPTURE)
+    spin = gpus(13.0, 76, 76, util=100)
+    resting = (
+        spin.cards[0],
+        type(spin.cards[1])(
+            index=1,
+            util=0,
+            total_mib=98304,
+            used_mib=77824,
+            power_w=100.0,
+            power_limit_w=600.0,
+            processes=spin.cards[1].processes,
+        ),
+    )
+    held = type(spin)(at=140.0, cards=resting)
+    memory = run(processes(138.0, *server()), held, processes(140.0, *server()), memory=memory)
+    assert only_server(memory).state == "stalled"
+    assert only_server(memory).lagging == ("TP1",)
+
+
+def test_a_server_that_was_asked_to_stop_has_stopped_and_nothing_alarms() -> None:
+    bye = "[2026-11-02 02:00:00] SIGTERM received. signum=None frame=None. Draining requests...\n"
+    memory = run(log(200.0, READY + bye, 9999), processes(206.0), tick(207.0), memory=start())
+    seen = only_server(memory)
+    assert (seen.state, seen.processes) == ("stopped", 0)
+    assert all(alert.severity == "info" for alert in memory.picture.alerts)
+
+
+def test_a_main_process_that_vanished_has_crashed_and_its_workers_are_named() -> None:
+    left = (process(102, 1, "sglang::scheduler_TP0"), process(103, 1, "sglang::scheduler_TP1"))
+    memory = run(log(200.0, READY, 9999), processes(206.0, *left), memory=start())
+    seen = only_server(memory)
+    assert (seen.state, seen.processes, seen.pid) == ("crashed", 3, 100)
+    assert "left behind" in seen.truth
+    assert memory.picture.alerts[-1].severity == "error"
+
+
+def test_another_boot_makes_every_process_void() -> None:
+    memory = run(hello(500.0, boot="boot-2"), memory=start())
+    assert memory.picture.servers == ()
+
+
+def test_ages_grow_by_ticks_although_nothing_arrives() -> None:
+    memory = run(tick(60.0), memory=start())
+    assert "last line 50 s ago" in only_server(memory).truth
+
+
+def test_time_never_runs_back() -> None:
+    memory = run(tick(60.0), log(59.0, "x\n", 9999), memory=start())
+    assert memory.picture.now == 60.0
+
+
+def test_an_acknowledged_alert_is_gone_and_stays_gone() -> None:
+    memory = run(log(200.0, READY, 9999), memory=start())
+    key = memory.picture.alerts[0].key
+    memory = run(tick(201.0), memory=acknowledge(memory, key))
+    assert memory.picture.alerts == ()
+
+
+def test_a_log_that_cannot_be_read_says_why_and_the_state_is_not_guessed() -> None:
+    memory = run(
+        hello(),
+        processes(1.0, *server()),
+        LogState(at=1.0, path=LOG, error="permission denied"),
+        processes(3.0, *server()),
+    )
+    seen = only_server(memory)
+    assert seen.log is not None
+    assert seen.log.error == "permission denied"
+    assert seen.state == "unknown"
+
+
+def test_a_health_200_counts_where_the_log_cannot_be_read() -> None:
+    memory = run(hello(), processes(1.0, *server()), http(2.0, HEALTH, status=200))
+    assert only_server(memory).state == "ready"
+
+
+def test_figures_come_from_loads_and_a_frozen_gauge_is_not_shown_as_speed() -> None:
+    body = (
+        '{"loads":[{"timestamp":%s,"num_running_reqs":2,"num_waiting_reqs":1,'
+        '"token_usage":0.25,"gen_throughput":82.5}]}'
+    )
+    ready = run(log(200.0, READY, 9999), memory=start())
+    memory = run(http(210.0, LOADS, status=200, body=body % "209.9"), memory=ready)
+    figures = only_server(memory).figures
+    assert (figures.tok_s, figures.running, figures.waiting, figures.kv_pct) == (82.5, 2, 1, 25.0)
+    memory = run(http(212.0, LOADS, status=200, body=body % "209.9"), memory=memory)
+    assert only_server(memory).figures.tok_s is None
+
+
+def test_orphaned_memory_is_an_alert_with_its_size() -> None:
+    frames = [gpus(float(t), 0, 76, owned=False) for t in range(1, 6)]
+    state = picture(hello(), *frames)
+    assert [alert.text for alert in state.alerts] == ["GPU 1: 75.9 GiB that no living process explains"]
+    assert state.gpus[0].orphan_mib == 0
+
+
+def test_our_own_polls_are_counted_and_never_shown_as_life() -> None:
+    line = f'{STAMP}] INFO:     127.0.0.1:40100 - "GET /health HTTP/1.1" 200 OK\n'
+    memory = run(http(20.0, HEALTH, status=200), log(21.0, line, 9999), memory=start())
+    assert only_server(memory).polls_hidden == 1
+    assert "last line 11 s ago" in only_server(run(tick(21.0), memory=memory)).truth

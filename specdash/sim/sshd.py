@@ -147,10 +147,10 @@ async def _write(fd: int, data: bytes) -> None:
 async def _room(fd: int) -> None:
     """Wait until a write would not block."""
     loop = asyncio.get_running_loop()
-    room: asyncio.Future[None] = loop.create_future()
-    loop.add_writer(fd, lambda: room.done() or room.set_result(None))
+    room = asyncio.Event()
+    loop.add_writer(fd, room.set)
     try:
-        await room
+        await room.wait()
     finally:
         loop.remove_writer(fd)
 

@@ -105,11 +105,9 @@ async def test_the_first_line_is_a_document_and_the_words_for_people_go_to_stder
         f"specdash connect gpubox --ssh-config {about['ssh_config']}"
         in ((await process.stderr.readline()) + (await process.stderr.readline())).decode()
     )
-    assert process.returncode is None
     process.send_signal(signal.SIGINT)
     rest, _ = await asyncio.wait_for(process.communicate(), 8)
-    assert rest == b""
-    assert process.returncode == 0
+    assert (rest, process.returncode) == (b"", 0)
     assert not _there(about["folder"])
 
 

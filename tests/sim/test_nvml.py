@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
-import pynvml
+import pynvml  # type: ignore[import-untyped]
 import pytest
 
 from specdash.agent.readings import Readings, identity

@@ -26,6 +26,7 @@ from specdash.logscan import (
     last_rewrite,
     literal,
 )
+from specdash.sanitise import clean_line
 
 BUDGET: Final = 64 << 20
 """Bytes kept; the oldest go first."""
@@ -209,8 +210,6 @@ class LogBuffer:
 
     def text(self, line: int) -> str:
         """What a screen may show of a line."""
-        from specdash.sanitise import clean_line
-
         return clean_line(self.raw(line))
 
     def row(self, row: int) -> Row:

@@ -37,7 +37,7 @@ def screen_options(command: _F) -> _F:
 
 def full_screen(plain: bool) -> bool:
     """A screen can be drawn here, and nobody asked for lines instead."""
-    terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()  # Textual draws on stderr
     return terminal and not plain and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 

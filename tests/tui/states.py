@@ -396,10 +396,10 @@ def idle() -> HostState:
 
 def stalled() -> HostState:
     reasons = (
-        Reason(signal="graphs", value="4/8 since 8:02:51", age_s=28971, says="flat"),
-        Reason(signal="last line", value="8:02:44 ago", age_s=28964, says="flat"),
+        Reason(signal="graphs", value="4/8", age_s=28971, says="flat"),
+        Reason(signal="last line", value="Capturing batches (bs=16 …)", age_s=28964, says="flat"),
         Reason(signal="GPU", value="0-2 4-7 100 %, 118 W; GPU 3 0 %", age_s=1, says="flat"),
-        Reason(signal="GPU memory", value="unchanged for 8:02:51", age_s=28971, says="flat"),
+        Reason(signal="GPU memory", value="76.0 GiB each", age_s=28971, says="flat"),
         Reason(signal="port 30000", value="refused", age_s=1, says="unknown"),
         Reason(signal="compilers", value="none", age_s=2, says="flat"),
     )

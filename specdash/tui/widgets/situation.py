@@ -153,11 +153,19 @@ def no_server(state: HostState) -> Panel:
     return Panel(row(Span("no SGLang or vLLM server is running here", "strong")), rows, keys=("conn.retry",))
 
 
+def _said(reason: Reason) -> str:
+    """A reason with its age, in the words of what it says."""
+    if reason.age_s is None or reason.age_s < 1:
+        return reason.value
+    form = {"flat": "unchanged for {}", "alive": "{} ago", "bad": "for {}", "unknown": "{} ago"}[reason.says]
+    return f"{reason.value} · {form.format(say.age(reason.age_s))}"
+
+
 def _reason_rows(reasons: tuple[Reason, ...], width: int) -> list[Row]:
     names = max((len(reason.signal) for reason in reasons), default=0)
     out: list[Row] = []
     for reason in reasons:
-        lines = wrap(reason.value, max(10, width - names - 5), 2) or [""]
+        lines = wrap(_said(reason), max(10, width - names - 5), 2) or [""]
         glyph = Span(f"{SAYS_GLYPHS[reason.says]} ", SAYS_TONES[reason.says])
         out.append(row(glyph, dim(pad(reason.signal, names)), "   ", Span(lines[0], SAYS_TONES[reason.says])))
         out += [row(" " * (names + 5), Span(line, SAYS_TONES[reason.says])) for line in lines[1:]]

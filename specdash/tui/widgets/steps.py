@@ -38,13 +38,17 @@ class StepsPane(Painted, can_focus=True):
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
-        """All steps; where they are too many for the pane, without their parts, the newest kept."""
+        """All steps; where they are too many for the pane, without their parts, then without the oldest."""
         if self.server is None or not self.server.steps:
             return [row(dim("no step seen yet"))]
         room = self.size.height
         rows = step_rows(self.server.steps, width)
         if room and len(rows) > room:
             rows = step_rows(self.server.steps, width, deep=False)
+        if room and len(rows) > room:
+            done = next((n for n, step in enumerate(self.server.steps) if step.mark != "done"), len(rows))
+            hidden = min(done, len(rows) - room + 1)
+            rows = [row(dim(f"✓ {hidden} done")), *rows[hidden:]] if hidden else rows
         return rows
 
     def heading(self, width: int) -> tuple[Row, Row]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from specdash.engines.common import default_limits
+from specdash.engines.common import default_book, default_limits
 from specdash.engines.grammar import Grammar
 from specdash.engines.loader import shipped
 from specdash.monitor.memory import Rules
@@ -32,4 +32,9 @@ def titles_of(grammar: Grammar) -> Titles:
 def default_rules() -> Rules:
     """The shipped engines and limits."""
     grammars = shipped()
-    return Rules(grammars=grammars, titles=tuple(map(titles_of, grammars)), limits=default_limits())
+    return Rules(
+        grammars=grammars,
+        titles=tuple(map(titles_of, grammars)),
+        limits=default_limits(),
+        book=default_book(),
+    )

@@ -1,85 +1,93 @@
-"""From evidence to a state: the log's word, the process table and liveness weighed against each other."""
+"""From evidence to a state: the log's word, the process table, answers and liveness weighed together."""
 
 from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
-from specdash.monitor.limits import Limits
-from specdash.monitor.liveness import assess, suspects
-from specdash.monitor.memory import ServerMemory
+from specdash.monitor.evidence import Evidence
+from specdash.monitor.liveness import assess
+from specdash.monitor.logverdict import words_of
+from specdash.monitor.memory import Rules, ServerMemory
 from specdash.monitor.polling import HEALTH
+from specdash.monitor.speech import say
 from specdash.monitor.state import Gpu
 from specdash.monitor.witness import testify
-from specdash.monitor.words import STATE_OF_PHASE, State
+from specdash.monitor.words import Says
 
 SETTLE_S = 2.0
 """No stall is called before the signs of life have been looked at twice."""
 
-
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
-    """What specdash makes of a server."""
-
-    state: State
-    verdict: Verdict
-    lagging: tuple[str, ...] = ()
-    diagnoses: tuple[Diagnosis, ...] = ()
+replace = msgspec.structs.replace
 
 
-def judge(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, limits: Limits) -> Judgement:
+def judge(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules) -> Judged:
     """Weigh everything known about a server at ``now``."""
-    reading = memory.reading
-    if memory.gone_at is not None or memory.family.orphaned:
-        return _ended(memory, now)
     evidence = testify(memory, gpus, now)
-    verdict = assess(evidence, limits)
+    if memory.gone_at is not None or memory.family.orphaned:
+        return _ended(memory, evidence, gpus, now, rules)
+    if _answers_well(memory):
+        evidence = replace(evidence, phase="serving", ready=True)
+    verdict = assess(evidence, rules.limits)
     if verdict.word == "stalled" and now - memory.seen_at < SETTLE_S:
-        verdict = msgspec.structs.replace(verdict, word="suspect")
-    state = _state(memory, verdict)
-    if state == "crashed" and verdict.word != "crashed":
-        verdict = msgspec.structs.replace(verdict, word="crashed")
-    elif state == "stopped":
-        verdict = msgspec.structs.replace(verdict, word="stopped")
-    lagging = suspects(evidence, limits.thresholds) if verdict.word in ("suspect", "stalled") else ()
-    return Judgement(state=state, verdict=verdict, lagging=lagging or reading.lagging, diagnoses=())
-
-
-def _state(memory: ServerMemory, verdict: Verdict) -> State:
-    """The worst of what the signals and the log say; a health code may only bring READY forward."""
-    told = memory.reading.state
-    if verdict.word in ("crashed", "stalled"):
-        return "crashed" if verdict.word == "crashed" else "stalled"
-    if told in ("crashed", "stopped", "degraded"):
-        return told
-    if told == "ready" or _answers_well(memory):
-        return "ready"
-    if told is None and memory.reading.phase is None:
-        return "unknown"
-    return told or STATE_OF_PHASE[memory.reading.phase or "boot"]
+        verdict = replace(verdict, word="suspect")
+    judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
+    return judged if judged.lagging else replace(judged, lagging=memory.reading.lagging)
 
 
 def _answers_well(memory: ServerMemory) -> bool:
-    """``/health`` says 200 now: ready, though the log may be silent about it or out of reach."""
+    """``/health`` says 200 now: ready, though the log may be silent about it or out of reach.
+
+    A log that is still loading outranks it: old versions of SGLang answer 200 from the first moment on.
+    """
     health = memory.answers.get(HEALTH)
-    return health is not None and health.status == 200 and not memory.reading.bind_error
-
-
-def _ended(memory: ServerMemory, now: float) -> Judgement:
-    """The main process is gone: asked to, or not."""
     reading = memory.reading
-    asked = bool(reading.stop_requested) or reading.state == "stopped"
-    state: State = "stopped" if asked and reading.state != "crashed" else "crashed"
-    since = now - (memory.gone_at or memory.seen_at)
-    reasons = [
-        Reason(signal="main process", value="gone", age_s=since, says="bad" if state == "crashed" else "flat")
-    ]
-    if memory.family.orphaned or memory.family.members:
-        left = len(memory.family.members) + (1 if memory.family.orphaned else 0)
-        reasons.append(Reason(signal="workers", value=f"{left} left behind", age_s=since, says="bad"))
+    if health is None or health.status != 200 or reading.bind_error or reading.crash_line:
+        return False
+    return memory.family.engine == "vllm" or reading.phase in (None, "warmup", "serving")
+
+
+def _ended(
+    memory: ServerMemory, evidence: Evidence, gpus: tuple[Gpu, ...], now: float, rules: Rules
+) -> Judged:
+    """The main process is gone: asked to, or not."""
+    left = memory.family.members if memory.gone_at is not None or memory.family.orphaned else ()
+    if memory.family.orphaned:
+        left = (memory.family.main, *left)
+    asked = memory.reading.stop_requested is not None and not left
+    since = now - (memory.gone_at if memory.gone_at is not None else memory.seen_at)
+    says: Says = "flat" if asked else "bad"
+    reasons = [Reason(signal="main process", value="gone", age_s=since, says=says)]
+    if left:
+        names = ", ".join(f"{memory.names.get(p.pid, p.comm)} {p.pid}" for p in left[:4])
+        reasons.append(Reason(signal="left behind", value=names, age_s=since, says="bad"))
     verdict = Verdict(
-        word="stopped" if state == "stopped" else "crashed",
-        since_s=since,
-        limit_s=None,
-        reasons=tuple(reasons),
+        word="stopped" if asked else "crashed", since_s=since, limit_s=None, reasons=tuple(reasons)
     )
-    return Judgement(state=state, verdict=verdict, diagnoses=())
+    judged = diagnose(
+        words_of(memory.reading), replace(evidence, ranks=()), verdict, rules.limits, rules.book
+    )
+    if judged.state not in ("crashed", "stopped"):
+        judged = replace(judged, state="stopped" if asked else "crashed")
+    judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)
+    if left and not asked:
+        orphans = _orphans(memory, gpus, rules)
+        known = tuple(d for d in judged.diagnoses if d.severity != "info")
+        first = replace(orphans, root=not any(d.root for d in known))
+        judged = replace(judged, state="crashed", verdict=verdict, diagnoses=(*known, first))
+    return judged
+
+
+def _orphans(memory: ServerMemory, gpus: tuple[Gpu, ...], rules: Rules) -> Diagnosis:
+    """Processes of a server whose main process is gone, and the memory they hold."""
+    told = []
+    for process in memory.family.members:
+        held = sum(owner.mib or 0 for gpu in gpus for owner in gpu.owners if owner.pid == process.pid)
+        name = memory.names.get(process.pid) or process.comm
+        stopped = ", stopped: only SIGKILL ends it" if process.state == "T" else ""
+        size = f" holds {held / 1024:.1f} GiB" if held else ""
+        told.append(f"{name} {process.pid}{size}{stopped}")
+    return say(
+        rules.book, "orphan_processes", engine=memory.family.engine, evidence="; ".join(told), root=True
+    )

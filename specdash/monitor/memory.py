@@ -13,6 +13,7 @@ from specdash.monitor.metrics import Counters
 from specdash.monitor.owners import CardMemory
 from specdash.monitor.reading import LogReading
 from specdash.monitor.servers import Family, Titles
+from specdash.monitor.signatures import Book
 from specdash.monitor.state import Alert, Figures, HostState, LogSource, Server
 
 
@@ -94,6 +95,8 @@ class Rules(Remembered, frozen=True, kw_only=True):
     grammars: tuple[Grammar, ...]
     titles: tuple[Titles, ...]
     limits: Limits
+    book: Book
+    """Failure signatures and the words of the diagnoses."""
 
 
 class Memory(Remembered, frozen=True, kw_only=True):

@@ -22,9 +22,9 @@ from specdash.monitor.frames import (
     Process,
     Processes,
 )
-from specdash.monitor.memory import CardMemory, Memory, Rules, ServerMemory
+from specdash.monitor.memory import Memory, Rules, ServerMemory
 from specdash.monitor.movement import take_family
-from specdash.monitor.owners import Belonging, observe_card, relabel
+from specdash.monitor.owners import Belonging, CardMemory, observe_card, relabel
 from specdash.monitor.ownpolls import strip
 from specdash.monitor.portrait import paint
 from specdash.monitor.reading import begin, read
@@ -63,7 +63,7 @@ def acknowledge(memory: Memory, key: str) -> Memory:
 
 def _repaint(memory: Memory, now: float) -> Memory:
     gpus = tuple(card.gpu for _, card in sorted(memory.cards.items()))
-    servers = tuple(paint(server, gpus, now, memory.rules.limits) for server in memory.servers)
+    servers = tuple(paint(server, gpus, now, memory.rules) for server in memory.servers)
     portraits = {server.key: server for server in servers}
     fresh = alerts.notice(dict(memory.portraits), servers, gpus, now)
     kept = alerts.keep(memory.alerts, fresh, memory.dismissed)

@@ -13,7 +13,7 @@ import msgspec
 from specdash.monitor import metrics
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import Moved, ServerMemory
-from specdash.monitor.state import Figures, Lamp
+from specdash.monitor.state import Figures, Lamp, LampSays
 
 HISTORY = 150
 """Values of tok/s kept for the sparkline: five minutes at one reading in 2 s."""
@@ -235,7 +235,7 @@ def _health_lamp(answer: Http | None) -> Lamp:
     if answer is None:
         return Lamp(name="health", says="unknown", value="not asked")
     if answer.error:
-        says = "waiting" if answer.error == "refused" else "no"
+        says: LampSays = "waiting" if answer.error == "refused" else "no"
         return Lamp(name="health", says=says, value=answer.error, at=answer.at)
     if answer.status == 200:
         return Lamp(name="health", says="yes", value="200", at=answer.at)
@@ -249,7 +249,7 @@ def _models_lamp(answer: Http | None) -> Lamp:
     if answer is None:
         return Lamp(name="models", says="unknown", value="not asked")
     if answer.error:
-        says = "waiting" if answer.error == "refused" else "no"
+        says: LampSays = "waiting" if answer.error == "refused" else "no"
         return Lamp(name="models", says=says, value=answer.error, at=answer.at)
     ids = model_ids(answer)
     if ids:

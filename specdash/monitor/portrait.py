@@ -6,8 +6,7 @@ import msgspec
 
 from specdash.monitor.commandline import LaunchFacts, launch_facts
 from specdash.monitor.judge import judge
-from specdash.monitor.limits import Limits
-from specdash.monitor.memory import ServerMemory
+from specdash.monitor.memory import Rules, ServerMemory
 from specdash.monitor.polling import lamps
 from specdash.monitor.rail import rail, steps
 from specdash.monitor.state import Figures, Gpu, Rank, Server
@@ -15,12 +14,12 @@ from specdash.monitor.truth import sentence
 from specdash.monitor.words import State
 
 
-def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, limits: Limits) -> Server:
+def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules) -> Server:
     """The whole portrait at ``now``."""
     family, reading = memory.family, memory.reading
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
-    judgement = judge(memory, gpus, now, limits)
+    judgement = judge(memory, gpus, now, rules)
     return Server(
         key=memory.key,
         engine=family.engine,
@@ -41,8 +40,8 @@ def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, limits: Limit
         ranks_expected=reading.ranks_expected or facts.ranks,
         processes=0 if memory.gone_at is not None and not family.members else 1 + len(family.members),
         state=judgement.state,
-        phase=reading.phase,
-        role=reading.role,
+        phase=judgement.phase,
+        role=judgement.role,
         progress=reading.progress,
         lagging=judgement.lagging,
         verdict=judgement.verdict,

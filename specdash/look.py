@@ -64,7 +64,7 @@ def describe_server(server: Server, now: float) -> Iterator[str]:
         aged = f" for {ago(reason.age_s)}" if reason.age_s is not None and reason.says == "flat" else ""
         yield f"    {reason.signal}: {reason.value}{aged} ({reason.says})"
     for diagnosis in server.diagnoses:
-        if diagnosis.root:
+        if diagnosis.root and diagnosis.severity != "info":
             yield f"  ✖ {diagnosis.key}: {diagnosis.summary}"
             yield from (f"    → {remedy}" for remedy in diagnosis.remedy)
     yield "  " + "   ".join(f"{lamp.name} {lamp.value}" for lamp in server.lamps)

@@ -66,6 +66,7 @@ def plan(memory: ServerMemory, port: int | None, bind: str | None, *, ready: boo
 def _calls(memory: ServerMemory, *, ready: bool) -> tuple[Call, ...]:
     if not listens(memory):
         return (Call(path=CONNECT, every=2.0, limit=2.0),)
+    calls: tuple[Call, ...]
     models = Call(path=MODELS, every=30.0 if MODELS in memory.good_at else 2.0, limit=5.0, body=4096)
     if not ready or HEALTH not in memory.good_at:
         calls = (Call(path=HEALTH, every=2.0, limit=3.0), models)
@@ -128,8 +129,11 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
         requests=now.finished,
     )
     moved = memory.moved
-    if before is None or (before.tokens, before.prompt_tokens) != (now.tokens, now.prompt_tokens):
+    if before is not None and (before.tokens, before.prompt_tokens) != (now.tokens, now.prompt_tokens):
         moved = msgspec.structs.replace(moved, tokens_at=answer.at)
+    elif before is not None and moved.tokens_at is None:
+        # Two equal readings: flat since the first of them at least.
+        moved = msgspec.structs.replace(moved, tokens_at=before.at)
     return _with_figures(msgspec.structs.replace(memory, counters=now), figures, moved)
 
 

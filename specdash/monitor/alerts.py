@@ -49,7 +49,7 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
         return
     elif earlier.state == "stalled":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} moved again")
-    elif server.state == "ready":
+    elif server.state == "ready" and earlier.state != "unknown":
         took = ago(at - server.started_at)
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready, {took} after its start")
     elif server.state == "stopped":

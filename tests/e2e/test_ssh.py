@@ -345,8 +345,8 @@ async def test_a_proxy_command_may_print_to_stderr(sshd: Sshd, tmp_path: Path) -
     relay.write_text(
         "import os, select, socket, sys\n"
         "s = socket.create_connection((sys.argv[1], int(sys.argv[2])))\n"
-        "print('a warning' * 9, file=sys.stderr, flush=True)\n"
         "while True:\n"
+        "    print('a warning' * 9, file=sys.stderr, flush=True)\n"
         "    for r in select.select([0, s], [], [])[0]:\n"
         "        data = os.read(0, 65536) if r == 0 else s.recv(65536)\n"
         "        if not data: sys.exit()\n"
@@ -459,6 +459,19 @@ async def test_with_identities_only_the_agents_other_keys_are_not_offered(
     async with connected(sshd, f"IdentityAgent {ssh_agent}") as (_, seen):
         await seen.state("live")
     assert "Failed publickey" in sshd.log.read_text()
+
+
+async def test_with_identities_only_and_no_key_the_agent_offers_nothing(sshd: Sshd, ssh_agent: Path) -> None:
+    sshd.client_key = sshd.folder / "no-such-key"
+    link = await why_not(sshd, f"IdentityAgent {ssh_agent}", "IdentitiesOnly yes")
+    assert link.key == "ssh_auth"
+
+
+async def test_a_method_that_asks_nothing_is_not_tried_again(start_sshd: StartSshd, keys: Keys) -> None:
+    server = start_sshd("MaxAuthTries 3")  # keyboard-interactive without PAM: refused before any question
+    server.know()
+    (server.folder / "authorized_keys").write_text("")
+    assert (await why_not(server, ask=Operator())).key == "ssh_auth"
 
 
 # Servers that do not let us get that far

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -17,7 +19,7 @@ from specdash.remote.options import LinkOptions
 from specdash.remote.pipes import OpenSshTransport
 from specdash.remote.target import parse_target
 from tests.remote import standin
-from tests.remote.doubles import Seen, running
+from tests.remote.doubles import FakeClock, Seen, running
 
 
 def local(seen: Seen, **options: Any) -> Link:
@@ -43,6 +45,23 @@ async def test_a_killed_agent_is_replaced() -> None:
         await seen.until(lambda: seen.states[-3:] == ["lost", "connecting", "live"])
     lost = next(link for link in seen.links if link.state == "lost")
     assert lost.reason == "local: the agent ended (signal KILL)"
+
+
+async def test_a_stopped_agent_is_killed_before_it_is_replaced() -> None:
+    seen, clock = Seen(), FakeClock()
+    link = Link(parse_target("local"), LinkOptions(block=standin.block()), seen, clock=clock)
+    async with running(link):
+        await seen.state("live")
+        pid = seen.of(frames.Hello)[0].pid
+        assert os.getsid(pid) != os.getsid(0)  # ctrl+c in our terminal is not meant for it
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(0.1)  # what is under way arrives
+        await clock.pass_(10)
+        await seen.state("lost")
+        await clock.pass_(1)
+        await seen.state("live")
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
 
 
 async def test_two_megabytes_of_frames_arrive_whole_and_in_order() -> None:

@@ -14,6 +14,10 @@ ALWAYS_SOUGHT: Final = ("Error", "Exception", "Traceback (most recent call last)
 """Strings that make a line worth a look whatever the engine: how Python programs die."""
 
 
+_PREFIXED: Final = frozenset({"launch", "milestone", "closes", "ready", "figures", "draft", "facts"})
+"""Kinds that an engine's logger prints, so never without its prefix, unless the marker says so."""
+
+
 class GrammarError(ValueError):
     """A grammar that cannot be used; the message names the file and the key."""
 
@@ -21,13 +25,14 @@ class GrammarError(ValueError):
 class Rule:
     """A marker with its expression compiled."""
 
-    __slots__ = ("groups", "marker", "regex", "seeks")
+    __slots__ = ("bare", "groups", "marker", "regex", "seeks")
 
     def __init__(self, marker: Marker, regex: re.Pattern[str]) -> None:
         self.marker = marker
         self.regex = regex
         self.groups = frozenset(regex.groupindex)
         self.seeks = tuple(seek.encode() for seek in marker.seek)
+        self.bare = marker.bare or marker.kind not in _PREFIXED
 
 
 class Grammar:

@@ -62,6 +62,8 @@ class Marker(Table, frozen=True, kw_only=True):
     """Counts only once something of this phase has been seen."""
     alone: bool = False
     """Counts only from the main process (no rank in the prefix)."""
+    bare: bool = False
+    """May come without the engine's prefix. What tells of a death may always."""
     counted: bool = False
     """Each such line is one step of its item; no milestone of its own."""
     continues: bool = False

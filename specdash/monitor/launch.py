@@ -27,6 +27,7 @@ class Launch:
         self.grammar: Grammar = reading.grammar
         self.checklist = Checklist(reading.items, reading.milestones, self.grammar.order)
         self.facts = carry.facts
+        self.checklist.expected = self.facts.ranks
         self.version = reading.version
         self.rates = Rates(carry.rates)
         self.seen_once = set(carry.seen_once)
@@ -108,6 +109,7 @@ class Launch:
                 self.facts = msgspec.structs.replace(self.facts, **{name: value})
         if marker.facts:
             self.facts = read_arguments(record.text, self.facts, self.grammar.spec.facts)
+            self.checklist.expected = self.facts.ranks
 
     def _milestone(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:
         phase, event = marker.phase, marker.event
@@ -213,6 +215,8 @@ class Launch:
         assert phase is not None
         done, total = int(told["done"] or 0), int(told["total"] or 0)
         key = self._open_bar(phase, marker.part, rank)
+        if key is not None and self.draft_next and self._full(key) and done < total:
+            key = None  # nobody said that the target is done, but this is another bar, and the draft's turn
         if key is None:
             if marker.after is not None or self.serving or self._repeats(phase, done, total):
                 return False
@@ -238,6 +242,10 @@ class Launch:
         first = min((key[3] for key in mine), key=rank_order)
         return [key for key in mine if key[3] == first][-1]
 
+    def _full(self, key: ItemKey) -> bool:
+        item = self.checklist.items[key]
+        return key[0] == "target" and item.total is not None and item.done == item.total
+
     def _repeats(self, phase: Phase, done: int, total: int) -> bool:
         """The last state of a bar is written twice; the second time its item may be over already."""
         return done == total and any(
@@ -249,8 +257,9 @@ class Launch:
         known = [key[3] for key in self.checklist.items if key[1] == phase]
         if known and not any(covers(rank, other) for other in known if rank is not None):
             rank = min(known, key=rank_order)
+        full = any(key[1] == phase and self._full(key) for key, _ in self.checklist.open_items(phase))
         role = self.checklist.role_of("begin", phase, part, rank, draft=self.draft_next)
-        return role, phase, part, rank
+        return "draft" if full and self.draft_next else role, phase, part, rank
 
     # --- what everything does ---
 
@@ -259,6 +268,12 @@ class Launch:
         self.progress_at = now.at
         self.progress_line = now.line
         self.exception_line = None
+
+    def spoke(self, now: Moment) -> None:
+        """A line without a meaning: while booting, that is progress."""
+        if not self.over and self.standing().phase in (None, "boot"):
+            self.progress_at = now.at
+            self.progress_line = now.line
 
     def serves(self, now: Moment) -> None:
         """The ready line is not in this log, and yet it serves."""

@@ -83,6 +83,8 @@ class Checklist:
         self, items: Mapping[ItemKey, Item], milestones: tuple[Milestone, ...], order: Mapping[Phase, int]
     ) -> None:
         """Start from what was known before; ``order`` is the engine's order of phases."""
+        self.expected: int | None = None
+        """How many ranks there should be: booting is not over while most of them have shown nothing."""
         self.items = dict(items)
         self._before = milestones
         self._fresh: list[Milestone] = []
@@ -206,6 +208,10 @@ class Checklist:
             implied=implied,
         )
 
+    def _most_are_up(self, rank: str) -> bool:
+        up = {key[3] for key in self.items if key[3] is not None} | {rank}
+        return self.expected is None or 2 * len(up) >= self.expected
+
     def _close_earlier(self, key: ItemKey, now: Moment, *, same_phase: bool) -> None:
         _, phase, _, rank = key
         place = self._order[phase]
@@ -215,6 +221,8 @@ class Checklist:
                 continue
             earlier = self._order[other[1]]
             if earlier > place or (earlier == place and not (same_phase and other[3] == rank)):
+                continue
+            if other[1] == "boot" and rank is not None and not self._most_are_up(rank):
                 continue
             if other[3] == rank or rank is None or other[3] is None:
                 over.append(other)

@@ -39,6 +39,8 @@ class Carry(msgspec.Struct, frozen=True, kw_only=True):
     seen_once: frozenset[str] = frozenset()
     draft_next: bool = False
     in_heartbeat: bool = False
+    in_trouble: bool = False
+    """The lines before this one are being looked at for a cause of death, and this may go on with them."""
     served: bool = False
     """Its lines show that it serves, although the ready line is not in this log."""
     crash_phase: Phase | None = None
@@ -140,16 +142,18 @@ def begin(grammars: Sequence[Grammar], engine: str | None = None) -> LogReading:
 
 
 def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReading:
-    """Add the next bytes, which arrived at ``at``."""
+    """Add the next bytes, which arrived at ``at``. No bytes change nothing."""
+    if not data:
+        return reading
     from specdash.monitor.reader import Reader
 
     if not reading.grammars:
-        return Reader(reading).take(data, at)
+        return Reader(reading, at).take(data)
     grammar = _recognise(reading.grammars, reading.carry.pending + data)
     if grammar is None:
         backlog = reading.carry.backlog
         kept = (*backlog, (at, data)) if sum(len(d) for _, d in backlog) + len(data) <= BACKLOG else ()
-        reading = Reader(reading).take(data, at)
+        reading = Reader(reading, at).take(data)
         return msgspec.structs.replace(reading, carry=msgspec.structs.replace(reading.carry, backlog=kept))
     whole = reading.carry.backlog or reading.lines == 0
     again = LogReading(grammar=grammar, engine=grammar.name)
@@ -158,15 +162,15 @@ def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReadin
         carry = Carry(pending=reading.carry.pending, row_rank=None)
         again = msgspec.structs.replace(again, lines=reading.lines, carry=carry)
     for earlier_at, earlier in reading.carry.backlog:
-        again = Reader(again).take(earlier, earlier_at)
-    return Reader(again).take(data, at)
+        again = Reader(again, earlier_at).take(earlier)
+    return Reader(again, at).take(data)
 
 
 def finish(reading: LogReading) -> LogReading:
     """The end of the file: what stands in the last line without an end is taken as it is."""
     from specdash.monitor.reader import Reader
 
-    return Reader(reading).close()
+    return Reader(reading, reading.last_line_at).close()
 
 
 def _recognise(grammars: Sequence[Grammar], data: bytes) -> Grammar | None:

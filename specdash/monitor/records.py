@@ -56,7 +56,7 @@ class Record(NamedTuple):
     time: str | None
     """As printed: no zone, sometimes no year."""
     begins: bool
-    """False: no prefix of the engine, so it may go on with what an earlier record began."""
+    """False: no prefix of the engine (nor JSON), so it may go on with what an earlier record began."""
     before: str
     """What stood in front of the engine's prefix: layers, or an open bar that the record is glued to."""
 
@@ -64,14 +64,16 @@ class Record(NamedTuple):
 def parse(raw: bytes, line: int, grammar: Grammar) -> Record:
     """Make a record of one segment (no LF, no CR in it)."""
     text = sanitise(raw)
-    stamp = None
+    stamp = unwrapped = None
     if text.startswith("{") and text.rstrip().endswith("}"):
-        text, stamp = _unwrap(text)
+        unwrapped, stamp = _unwrap(text)
+        text = unwrapped or text
     found = grammar.prefix.match(text)
     if found is None and _may_hold_prefix(text, grammar):
         found = grammar.prefix.search(text)
     if found is None:
-        return Record(line, strip_layers(text), None, None, None, stamp, begins=False, before="")
+        begins = unwrapped is not None
+        return Record(line, strip_layers(text), None, None, None, stamp, begins=begins, before="")
     groups = found.groupdict()
     process = groups.get("proc")
     return Record(
@@ -96,17 +98,15 @@ def strip_layers(text: str) -> str:
     return text
 
 
-def _unwrap(text: str) -> tuple[str, str | None]:
-    """The message inside a JSON log line, and its time; the text itself where it is none."""
+def _unwrap(text: str) -> tuple[str | None, str | None]:
+    """The message inside a JSON log line, and its time; None where it is no such line."""
     try:
         fields = json.loads(text)
     except ValueError:
-        return text, None
-    if not isinstance(fields, dict):
-        return text, None
+        return None, None
     message = next((fields[key] for key in _MESSAGE_KEYS if isinstance(fields.get(key), str)), None)
     if message is None:
-        return text, None
+        return None, None
     stamp = next((fields[key] for key in _TIME_KEYS if isinstance(fields.get(key), str)), None)
     return sanitise(message.rstrip("\r\n")), sanitise(stamp) if stamp else None
 

@@ -19,6 +19,7 @@ from specdash.monitor.polling import CONNECT, HEALTH, LOADS, METRICS, MODELS
 ENDS = {b"N": b"\n", b"C": b"\r\n", b"R": b"\r", b"E": b""}
 GATHER_S = 0.25
 """Bytes that came within this time are one frame, as the agent reads a file four times a second."""
+FRAME_BYTES = 48 << 10
 TOTAL_MIB = 143771
 POWER_LIMIT_W = 700.0
 """``nvidia-smi -q`` of the cards that were recorded."""
@@ -116,7 +117,7 @@ def _segments(raw: Path) -> Iterator[tuple[float, bytes]]:
 def _gathered(segments: Iterable[tuple[float, bytes]]) -> Iterator[tuple[float, bytes]]:
     began, newest, data = 0.0, 0.0, b""
     for at, segment in segments:
-        if data and (at - began >= GATHER_S or len(data) + len(segment) > frames_limit(data)):
+        if data and (at - began >= GATHER_S or len(data) + len(segment) > FRAME_BYTES):
             yield newest, data
             data = b""
         if not data:
@@ -124,11 +125,6 @@ def _gathered(segments: Iterable[tuple[float, bytes]]) -> Iterator[tuple[float, 
         newest, data = max(at, began), data + segment
     if data:
         yield newest, data
-
-
-def frames_limit(_: bytes) -> int:
-    """Raw bytes of a log frame at most."""
-    return 48 << 10
 
 
 EVERY = {HEALTH: (2.0, 30.0), MODELS: (2.0, 30.0), LOADS: (2.0, 2.0), METRICS: (5.0, 5.0)}

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from specdash.monitor import frames
 from specdash.monitor.frames import Process
 from tests.recordings import raw
@@ -19,7 +17,6 @@ class Table:
     """The processes as far as they are known; what was not seen stays as it was last seen."""
 
     begin: float
-    folder: Path
     processes: dict[str, dict[int, Process]] = field(default_factory=dict)
     """By server, then by pid."""
     first_seen: dict[int, float] = field(default_factory=dict)
@@ -102,7 +99,7 @@ def convert(folder: Path, host: str) -> list[frames.AnyFrame]:
     events = list(raw.json_lines(folder / "events.jsonl"))
     begin, end = events[0]["t"], events[-1]["t"]
     found: list[frames.AnyFrame] = [*raw.ticks(begin, end), *_cards(folder, begin, end)]
-    table = Table(begin, folder)
+    table = Table(begin)
     pids: dict[str, int] = {}
     found += _processes(folder, events, table, pids)
     for number, (server, pid) in enumerate(pids.items()):
@@ -192,5 +189,3 @@ def _answers(folder: Path, server: str) -> Iterator[raw.Answer]:
 
 MODEL = '{"object":"list","data":[{"id":"target-12b","object":"model"'
 """The beginning of every list of models, which was kept once."""
-
-replace = msgspec.structs.replace

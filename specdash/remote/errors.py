@@ -72,6 +72,11 @@ FAILURES: dict[str, Failure] = {
         "{host}: no common algorithm with its sshd ({detail})", "an old sshd may need --via-openssh"
     ),
     "ssh_proxy_command": Failure("{host}: the ProxyCommand ended: {detail}", retry=True),
+    "ssh_jump_forward": Failure(
+        "{host}: the jump host does not lead to {address} port {port} ({detail})",
+        "is it reachable from there, and does the jump host allow TCP forwarding?",
+        retry=True,
+    ),
     # Host keys
     "ssh_unknown_host": Failure(
         "{host}: its {type} host key {fingerprint} is not known, and {why}",

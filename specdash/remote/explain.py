@@ -23,6 +23,8 @@ def explain(
     if isinstance(error, asyncssh.PermissionDenied) and login is not None:
         return _denied(host, hop, login, typed_before)
     if isinstance(error, asyncssh.ChannelOpenError):
+        if login is not None:  # not yet logged in: the channel is the one through the jump host
+            return failure("ssh_jump_forward", **place, detail=error.reason)
         return failure("ssh_max_sessions", host=host, detail=error.reason)
     if isinstance(error, asyncssh.DisconnectError):
         return _disconnected(error, host, hop, login)

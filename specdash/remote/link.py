@@ -235,7 +235,7 @@ class Link:
         now = self._clock.monotonic()
         self._host_clock.set(frame.at, now)
         if isinstance(frame, frames.Hello):
-            self.failure = None
+            self.failure, self._attempt = None, 0
             self._say("live")
         self._on_frame(frame, line)
         if isinstance(frame, frames.Hello):

@@ -21,6 +21,8 @@ from specdash.sanitise import clean_line
 TRIES = 3
 """Answers that may be wrong before we give up: fail2ban is watching."""
 
+_AGENT_LIMIT = 3.0
+
 T = TypeVar("T")
 
 
@@ -223,6 +225,6 @@ async def agent_keys(path: str | None) -> list[bytes]:
         return []
     try:
         async with asyncssh.connect_agent(path) as agent:
-            return [pair.public_data for pair in await agent.get_keys()]
-    except (OSError, ValueError, asyncssh.Error):
+            return [pair.public_data for pair in await asyncio.wait_for(agent.get_keys(), _AGENT_LIMIT)]
+    except (OSError, ValueError, asyncssh.Error, asyncio.TimeoutError):
         return []

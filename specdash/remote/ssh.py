@@ -52,10 +52,11 @@ class SshTransport:
         try:
             for hop in hops:
                 chain.append(await self._connect(hop, chain[-1] if chain else None, ask))
-            process = await chain[-1].create_process(
+            starting = chain[-1].create_process(
                 boot.line, encoding=None, request_pty=False, x11_forwarding=False, send_env=None, env=None
             )
-        except (asyncssh.Error, OSError) as error:
+            process = await asyncio.wait_for(starting, hops[-1].timeout)
+        except (asyncssh.Error, OSError, asyncio.TimeoutError) as error:
             _abort(chain)
             raise explain(error, hops[-1]) from None
         except BaseException:
@@ -107,9 +108,9 @@ class SshTransport:
         )
         if hop.policy == "yes" or (hop.policy == "ask" and ask is None):
             strict = "StrictHostKeyChecking is yes" if hop.policy == "yes" else "nobody could be asked"
-            raise _unknown(question, strict)
+            raise _unknown(hop, question, strict)
         if hop.policy == "ask" and ask is not None and not await ask.host_key(question):
-            raise _unknown(question, "it was not accepted")
+            raise _unknown(hop, question, "it was not accepted")
         if hop.policy == "accept-new":
             self._notices.append(
                 f"{question.host}: new {question.type} host key {question.fingerprint} accepted"
@@ -180,14 +181,19 @@ def _proxy(command: str | None) -> list[str] | None:
 def _refused(hop: Hop, keys: HostKeys, login: Login, error: Exception) -> LinkError:
     host = f"jump host {hop.name}" if hop.jump else hop.name
     if login.verdict is not None and login.verdict.because is not None:
-        return refusal(login.verdict, host, keys.name)
-    return failure("ssh_host_certificate", host=host, detail=str(error))
+        return _keyed(hop, refusal(login.verdict, host, keys.name))
+    return _keyed(hop, failure("ssh_host_certificate", host=host, detail=str(error)))
 
 
-def _unknown(question: HostKeyQuestion, why: str) -> LinkError:
-    return failure(
-        "ssh_unknown_host", host=question.host, type=question.type, fingerprint=question.fingerprint, why=why
-    )
+def _unknown(hop: Hop, question: HostKeyQuestion, why: str) -> LinkError:
+    facts = {"host": question.host, "type": question.type, "fingerprint": question.fingerprint, "why": why}
+    return _keyed(hop, failure("ssh_unknown_host", **facts))
+
+
+def _keyed(hop: Hop, error: LinkError) -> LinkError:
+    """A jump host's key has a diagnosis of its own; the sentence is the same."""
+    error.key = "ssh_jump_host_key" if hop.jump else error.key
+    return error
 
 
 def _unreadable(keys: HostKeys) -> str | None:

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
+import specdash
 from specdash.monitor import frames
 from specdash.remote.asking import Prompter
 from specdash.remote.clock import Clock
@@ -48,8 +49,7 @@ async def connected(
     seen = Seen()
     chosen = LinkOptions(
         ssh_config=server.client_config(*config, more=more),
-        block=standin.block(),
-        **{"interpreters": (sys.executable,), **options},
+        **{"block": standin.block(), "interpreters": (sys.executable,), **options},
     )
     link = Link(parse_target(to), chosen, seen, ask, clock=clock)
     async with running(link):
@@ -88,6 +88,15 @@ async def test_the_agent_is_gone_when_the_link_is_stopped(sshd: Sshd) -> None:
         pid = seen.of(frames.Hello)[0].pid
         assert alive(pid)
     assert not alive(pid)
+
+
+async def test_the_real_agent_is_sent_whole(sshd: Sshd) -> None:
+    async with connected(sshd, block=None, agent={"watch": True}) as (_, seen):
+        await seen.until(lambda: seen.of(frames.Gpus) and seen.of(frames.Beat))
+    hello = seen.of(frames.Hello)[0]
+    assert hello.verbs == ("look",)
+    assert hello.specdash == specdash.__version__
+    assert not seen.of(frames.Note)
 
 
 # What runs before us on the host
@@ -323,8 +332,19 @@ async def test_a_jump_host_whose_key_changed_is_refused(
     jump.know(keys["other"])
     line, more = behind(sshd, jump, jump.known_hosts)
     link = await why_not(sshd, line, more=more, ask=Operator())
-    assert link.key == "ssh_host_key_changed"
-    assert (link.reason or "").startswith("jump host bastion: ")
+    assert (link.state, link.key) == ("refused", "ssh_jump_host_key")
+    assert (link.reason or "").startswith("jump host bastion: THE HOST KEY HAS CHANGED")
+
+
+async def test_a_jump_host_that_forwards_nothing_is_named_as_the_reason(
+    sshd: Sshd, start_sshd: StartSshd
+) -> None:
+    jump = start_sshd("AllowTcpForwarding no")
+    jump.know()
+    line, more = behind(sshd, jump, jump.known_hosts)
+    link = await why_not(sshd, line, more=more)
+    assert (link.state, link.key) == ("lost", "ssh_jump_forward")
+    assert f"does not lead to 127.0.0.1 port {sshd.port}" in (link.reason or "")
 
 
 async def test_losing_the_jump_host_loses_the_link_and_it_comes_back(

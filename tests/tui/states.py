@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from specdash.logbuffer import LogBuffer
-from specdash.monitor.documents import Diagnosis, Milestone, Progress, Reason, Verdict
+from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
 from specdash.monitor.frames import Card
 from specdash.monitor.state import (
     Alert,
@@ -26,6 +26,7 @@ from specdash.monitor.state import (
     Step,
 )
 from specdash.monitor.words import PHASE_TITLES, Phase
+from tests.tui.logs import LOG_LINES, MILESTONES, log_of
 
 NOW = 1_795_990_000.0
 KEY = "4242:99100"
@@ -140,7 +141,14 @@ def gpu(
 
 def cards(many: int, used: float, *, util: int = 97, watts: float = 412) -> tuple[Gpu, ...]:
     return tuple(
-        gpu(i, used + (i % 3) * 0.1, util=util - i % 2, watts=watts + 3 * i, temp=58 + i % 3, owner=f"TP{i}")
+        gpu(
+            i,
+            used + (i % 3) * 0.1,
+            util=max(0, util - i % 2),
+            watts=watts + 3 * i,
+            temp=58 + i % 3,
+            owner=f"TP{i}",
+        )
         for i in range(many)
     )
 
@@ -306,7 +314,7 @@ def loading() -> HostState:
                 role="target",
                 progress=Progress(done=37, total=64, unit="shards"),
                 verdict=Verdict(word="working", since_s=2, limit_s=300),
-                truth="working · shard 37/64 2 s ago · reading 1.9 GiB/s · the port refuses, as it does before serving",
+                truth="working · shard 37/64 2 s ago · reading 1.9 GiB/s · port refused · 11 processes",
                 rail=rail(
                     "weights", {"dist_init": 4, "weights": 93}, Progress(done=37, total=64, unit="shards")
                 ),
@@ -327,7 +335,7 @@ def capture() -> HostState:
                 role="target",
                 progress=Progress(done=4, total=8, unit="batches"),
                 verdict=Verdict(word="working", since_s=4, limit_s=120),
-                truth="working · batch 4/8 4 s ago · the port refuses, as it does before serving · 9 processes",
+                truth="working · batch 4/8 4 s ago · port refused · 9 processes",
                 rail=rail("capture", TOOK | {"capture": 25}, Progress(done=4, total=8, unit="batches")),
                 steps=steps(4),
                 last_line_at=NOW - 4,
@@ -362,7 +370,7 @@ def serving(*, token: bool = True) -> HostState:
                 phase="serving",
                 started_at=NOW - 22360,
                 verdict=Verdict(word="ready", since_s=0.1, limit_s=60),
-                truth="working · last token 0.1 s ago · 3 running 0 waiting · /health 200 12 s ago · 9 processes",
+                truth="last token 0.1 s ago · 3 running 0 waiting · /health 200 12 s ago · 9 processes",
                 rail=rail("serving", TOOK),
                 steps=steps(7),
                 lamps=lamps,
@@ -424,7 +432,7 @@ def stalled() -> HostState:
                         key="capture_collective_hang", root=True, severity="error", line=14, rank="TP3",
                         summary="stuck in graph capture: the counter stands still while the ranks spin",
                         evidence="Capturing batches (bs=16 avail_mem=33.0 GB):  50%",
-                        remedy=("kill the server and start it again", "look at NCCL_ALGO and NCCL_PROTO first"),
+                        remedy=("kill it and start it again", "look at NCCL_ALGO and NCCL_PROTO first"),
                     ),
                 ),
                 last_line_at=NOW - 28964,
@@ -459,8 +467,8 @@ def crashed() -> HostState:
                     Diagnosis(
                         key="draft_context_mismatch", root=True, severity="error", line=13, rank="TP0",
                         summary="draft and target context lengths differ: 131072 ≠ 262144",
-                        evidence="ValueError: Warning: User-specified context_length (262144) is greater than the "
-                        "derived context_length (131072).",
+                        evidence="ValueError: Warning: User-specified context_length (262144) is greater "
+                        "than the derived context_length (131072).",
                         remedy=(
                             "set max_position_embeddings of the draft's config.json to 262144",
                             "or start it with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1",
@@ -575,62 +583,6 @@ def degraded() -> HostState:
         ),
     )  # fmt: skip
     return msgspec.structs.replace(state, servers=(now,))
-
-
-LOG_LINES: Sequence[str] = (
-    "[2026-11-29 12:33:52] server_args=ServerArgs(model_path='/models/target', tp_size=8, port=30000)",
-    "[2026-11-29 12:33:55 TP0] Init torch distributed begin.",
-    "[2026-11-29 12:33:57 TP3] Init torch distributed ends. mem usage=0.98 GB",
-    "[2026-11-29 12:33:58 TP0] Load weight begin. avail mem=138.92 GB",
-    "Loading safetensors checkpoint shards:   0% Completed | 0/64 [00:00<?, ?it/s]\r"
-    "Loading safetensors checkpoint shards:  58% Completed | 37/64 [01:31<01:06,  2.46s/it]\r"
-    "Loading safetensors checkpoint shards: 100% Completed | 64/64 [02:40<00:00,  2.50s/it]",
-    "[2026-11-29 12:36:39 TP0] Load weight end. type=DeepseekV3ForCausalLM, avail mem=62.4 GB, mem usage=76.3 GB.",
-    "[2026-11-29 12:36:41 TP3] KV Cache is allocated. #tokens: 1203342, K size: 24.1 GB, V size: 24.1 GB",
-    "[2026-11-29 12:36:41 TP0] Memory pool end. avail mem=13.8 GB",
-    "[2026-11-29 12:36:44 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=13.7 GB",
-    "[2026-11-29 12:36:44 TP0] Capture cuda graph bs [1, 2, 4, 8, 12, 16, 24, 32]",
-    "Capturing batches (bs=24 avail_mem=33.1 GB):  38%|███▊      | 3/8 [00:18<00:30,  6.1s/it]\r"
-    "Capturing batches (bs=16 avail_mem=33.0 GB):  50%|█████     | 4/8 [00:25<00:25,  6.4s/it]",
-)
-MILESTONES: tuple[Milestone, ...] = (
-    Milestone(line=2, rank="TP0", role="target", phase="dist_init", part=None, event="begin"),
-    Milestone(line=4, rank="TP0", role="target", phase="weights", part=None, event="begin"),
-    Milestone(line=7, rank="TP3", role="target", phase="kv_cache", part=None, event="begin"),
-    Milestone(line=9, rank="TP0", role="target", phase="capture", part=None, event="begin"),
-)
-CRASH_LINES: Sequence[str] = (
-    *LOG_LINES[:4],
-    "[2026-11-29 12:34:00 TP0] Load weight end. type=DeepseekV3ForCausalLM, avail mem=121.2 GB",
-    "[2026-11-29 12:34:01 TP0] Load weight begin. avail mem=121.2 GB",
-    "[2026-11-29 12:34:01 TP0] Scheduler hit an exception: Traceback (most recent call last):",
-    '  File "/sgl/python/sglang/srt/managers/scheduler.py", line 3219, in run_scheduler_process',
-    "    scheduler = Scheduler(server_args, port_args, gpu_id, tp_rank, dp_rank)",
-    '  File "/sgl/python/sglang/srt/configs/model_config.py", line 118, in __init__',
-    "    raise ValueError(msg)",
-    "",
-    "ValueError: Warning: User-specified context_length (262144) is greater than the derived context_length "
-    "(131072). This may lead to incorrect model outputs or CUDA errors.",
-    "[2026-11-29 12:34:02] Received sigquit from a child process. It usually means the child failed.",
-    "[2026-11-29 12:34:02 TP1] Connection reset by peer",
-)
-
-
-def log_of(lines: Sequence[str], *, open_end: bool = True) -> LogBuffer:
-    buffer = LogBuffer()
-    text = "\n".join(lines) + ("" if open_end else "\n")
-    buffer.append(text.encode(), break_="start")
-    return buffer
-
-
-def serving_log(many: int = 400) -> LogBuffer:
-    """What a server prints while it serves, after its start."""
-    batches = [
-        f"[2026-11-29 18:{40 + i // 60 % 20:02}:{i % 60:02} TP0] Decode batch, #running-req: 3, #token: "
-        f"{4821 + 40 * i}, token usage: 0.03, accept len: 2.41, cuda graph: True, gen throughput (token/s): 60.1"
-        for i in range(many)
-    ]
-    return log_of((*LOG_LINES, *batches), open_end=False)
 
 
 def source(state: HostState, lines: Sequence[str] = LOG_LINES, *, milestones: bool = True) -> FakeSource:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from specdash.monitor.state import HostState, Lamp, RailItem, Server
@@ -14,20 +16,40 @@ QUIET_SHARE = 0.25
 """A server that serves shows the meter only from this share of its limit on: calm."""
 
 
-def _item(item: RailItem, *, times: bool, cells: int, serving: bool) -> Row:
+class Form(NamedTuple):
+    """How much of the rail is told."""
+
+    join: str = " "
+    times: bool = False
+    cells: int = 0
+    titles: bool = True
+
+
+FORMS = (
+    Form("   ", times=True, cells=12),
+    Form("  ", times=True, cells=8),
+    Form("  ", times=True),
+    Form("  ", cells=6),
+    Form(" "),
+    Form(" ", titles=False),
+)
+"""From the most telling to the shortest: times of what is done go first, then the bar, then its names."""
+
+
+def _item(item: RailItem, form: Form, *, serving: bool) -> Row:
     serves = serving and item.phase == "serving" and item.mark == "active"
     glyph = "●" if serves else MARK_GLYPHS[item.mark]
     tone: Tone = "ready" if serves else MARK_TONES[item.mark]
+    if not form.titles and item.mark == "done":
+        return row(Span(glyph, tone))
     parts: list[Span] = [Span(f"{glyph} {item.title}", tone)]
     if item.progress is not None and item.progress.total:
         done, total = item.progress.done, item.progress.total
         parts.append(Span(f" {done}/{total}"))
-        if cells:
-            parts += [
-                Span(" "),
-                *meter(done / total, cells, tone="bad" if item.mark == "failed" else "plain"),
-            ]
-    if item.took_s is not None and (times or item.mark in ("active", "failed")):
+        if form.cells:
+            blocks = meter(done / total, form.cells, tone="bad" if item.mark == "failed" else "plain")
+            parts += [Span(" "), *blocks]
+    if item.took_s is not None and (form.times or item.mark in ("active", "failed")):
         parts.append(dim(f" {say.clock(item.took_s)}"))
     if item.note:
         parts.append(dim(f" {item.note}"))
@@ -40,27 +62,15 @@ def stuck(item: RailItem) -> RailItem:
 
 
 def rail_row(server: Server, width: int) -> Row:
-    """The rail in the most telling form that fits; the times of what is done go first, then the bar."""
+    """The rail in the most telling form that fits."""
     serving = server.state == "ready"
     rail = [
         stuck(item) if server.state == "stalled" else item for item in server.rail if item.mark != "skipped"
     ]
-    forms = (
-        {"join": "   ", "times": True, "cells": 12, "from": 0},
-        {"join": "  ", "times": True, "cells": 8, "from": 0},
-        {"join": "  ", "times": True, "cells": 0, "from": 0},
-        {"join": "  ", "times": False, "cells": 6, "from": 0},
-        {"join": " ", "times": False, "cells": 0, "from": 0},
-    )
     out: Row = ()
-    for form in forms:
-        items = [
-            _item(item, times=bool(form["times"]), cells=int(str(form["cells"])), serving=serving)
-            for item in rail
-        ]
-        out = ()
-        for item in items:
-            out = row(out, str(form["join"]), item) if out else item
+    for form in FORMS:
+        items = [_item(item, form, serving=serving) for item in rail]
+        out = row(*(part for at, item in enumerate(items) for part in ((form.join, item) if at else (item,))))
         if width_of(out) <= width:
             return out
     return cut(out, width)

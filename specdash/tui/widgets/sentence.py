@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdash.monitor.state import HostState, Server
-from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.paint import Row, Span, cut, dim, row
 from specdash.tui.widgets.glyphs import link_word, state_span
 from specdash.tui.widgets.header import host_name, since
 from specdash.tui.widgets.painted import Painted
@@ -20,7 +20,9 @@ def sentence_rows(state: HostState, server: Server | None, width: int) -> list[R
     if server is None:
         out += text_rows(state.link.reason or "no server is running here" if state.host else words, width)
     else:
-        out.append(row(state_span(server), " ", dim(since(state, server)), "  ", dim(server.name)))
+        out.append(
+            cut(row(state_span(server), " ", dim(since(state, server)), "  ", dim(server.name)), width)
+        )
         out += text_rows(server.truth, width, truth_tone(server))
     return [*out, (), row(dim(f"more from {SMALLEST} on"))]
 

@@ -1,0 +1,347 @@
+"""What each pane says, as text: no terminal, no app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from specdash.monitor.state import HostState, Link, Owner, Server
+from specdash.tui.actions import ACTIONS
+from specdash.tui.paint import Row, text_of, width_of
+from specdash.tui.widgets.alerts import alert_row
+from specdash.tui.widgets.choices import Choice, choices, strip_row
+from specdash.tui.widgets.figures import chart, one_line
+from specdash.tui.widgets.gpus import card_row, column_titles, half_row, summary_rows
+from specdash.tui.widgets.header import header_row
+from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
+from specdash.tui.widgets.sentence import sentence_rows
+from specdash.tui.widgets.situation import lost_row, panel_for
+from specdash.tui.widgets.steps import step_rows
+from tests.tui import states
+
+STATES: list[Callable[[], HostState]] = [
+    states.connecting, states.refused, states.never_reached, states.no_server, states.no_driver,
+    states.loading,
+    states.capture, states.serving, states.idle, states.stalled, states.crashed, states.lost, states.stale,
+    states.watch_only, states.sick_cards, states.two_servers, states.degraded,
+]  # fmt: skip
+WIDTHS = (60, 76, 80, 100, 116, 120, 160, 196, 200)
+
+
+def first(state: HostState) -> Server:
+    return state.servers[0]
+
+
+def lines(rows: list[Row]) -> str:
+    return "\n".join(map(text_of, rows))
+
+
+def panel(state: HostState, width: int = 76) -> str:
+    shown = panel_for(state, state.servers[0] if state.servers else None)
+    assert shown is not None
+    return "\n".join([text_of(shown.title), lines(shown.rows(width)), text_of(shown.below)])
+
+
+# ---- header ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("make", STATES)
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_header_names_the_host_and_fits(make: Callable[[], HostState], width: int) -> None:
+    state = make()
+    server = state.servers[0] if state.servers else None
+    shown = header_row(state, server, width)
+    assert width_of(shown) <= width
+    assert ("dgx2" if state.target == "dgx2" else "gpubox") in text_of(shown)
+
+
+def test_the_header_says_state_and_how_long_and_what_kind_of_picture() -> None:
+    state = states.serving()
+    assert "● READY  up 6:12:40   LIVE" in text_of(header_row(state, first(state), 120))
+    assert "○ READY" in text_of(header_row(states.idle(), first(states.idle()), 120)), "no token proved it"
+    state = states.stalled()
+    assert "✖ STALLED  8:02:51" in text_of(header_row(state, first(state), 80))
+    state = states.crashed()
+    assert "✖ CRASHED  0:48 ago" in text_of(header_row(state, first(state), 80))
+    shown = text_of(header_row(states.watch_only(), first(states.watch_only()), 80, watch_only=True))
+    assert "WATCH" in shown
+    assert "LIVE" not in shown
+    assert "FROZEN" in text_of(header_row(state, first(state), 120, frozen=True))
+    made_up = states.picture(host=states.host(simulated=True))
+    assert "SIM" in text_of(header_row(made_up, None, 80))
+
+
+def test_a_state_known_only_from_before_the_link_broke_carries_a_question_mark_and_no_green() -> None:
+    for state in (states.lost(), states.stale()):
+        shown = header_row(state, first(state), 120)
+        assert "?" in text_of(shown)
+        assert "STALE" in text_of(shown)
+        assert not [span for span in shown if span.tone == "ready"]
+
+
+# ---- rail, truth, meter, lamps -----------------------------------------------------------------------
+
+
+def test_the_rail_tells_times_and_counters_as_far_as_the_width_goes() -> None:
+    server = first(states.loading())
+    assert "✓ dist 0:04" in text_of(rail_row(server, 116))
+    assert "◐ weights 37/64 ▰▰▰▰▰▰▰▱▱▱▱▱ 1:33" in text_of(rail_row(server, 116))
+    narrow = text_of(rail_row(server, 60))
+    assert "37/64" in narrow
+    assert "○ serving" in narrow
+    for width in WIDTHS:
+        assert width_of(rail_row(server, width)) <= width
+
+
+def test_what_is_at_work_in_a_stalled_server_is_shown_as_failed() -> None:
+    assert "✖ graphs 4/8" in text_of(rail_row(first(states.stalled()), 116))
+    assert "◐ graphs 4/8" in text_of(rail_row(first(states.capture()), 116))
+
+
+def test_the_meter_is_the_age_of_progress_against_its_limit() -> None:
+    assert text_of(meter_row(first(states.capture()), 4)) == "progress 4 s ago ▰▱▱▱ limit 2:00"
+    assert text_of(meter_row(first(states.capture()), 4, words=False)) == "▰▱▱▱ 0:04/2:00"
+    over = meter_row(first(states.stalled()), 4)
+    assert "progress 8:02:51 ago ▰▰▰▰ limit 2:00" in text_of(over)
+    assert {span.tone for span in over if "▰" in span.text} == {"bad"}
+    half = msgspec.structs.replace(
+        first(states.capture()),
+        verdict=msgspec.structs.replace(first(states.capture()).verdict, since_s=70),
+    )
+    assert {span.tone for span in meter_row(half, 4) if "▰" in span.text} == {"warn"}
+
+
+def test_a_serving_host_is_calm_no_meter_no_amber_and_green_only_for_ready() -> None:
+    state = states.serving()
+    server = first(state)
+    rows = [
+        header_row(state, server, 120),
+        rail_row(server, 116),
+        truth_row(server, 116, with_meter=True),
+        lamps_row(state, server, 116),
+        *[card_row(gpu, state.now, 116) for gpu in state.gpus],
+        alert_row(state, 120),
+        one_line(server, 76),
+    ]
+    assert meter_row(server, 8) == ()
+    tones = {(span.tone, span.text.strip()) for shown in rows for span in shown}
+    loud = {(tone, text) for tone, text in tones if tone in ("warn", "bad", "alarm", "orphan", "ready")}
+    assert loud == {("ready", "● READY"), ("ready", "● serving")}
+
+
+def test_every_lamp_of_readiness_is_shown_with_what_it_says() -> None:
+    state = states.serving()
+    wide = text_of(lamps_row(state, first(state), 196))
+    assert "● health 200 12 s ago" in wide
+    assert "● token one came back" in wide
+    tight = text_of(lamps_row(state, first(state), 116))
+    assert [lamp.name in tight for lamp in first(state).lamps] == [True] * 5
+    assert "· token not asked" in text_of(lamps_row(states.idle(), first(states.idle()), 116))
+
+
+# ---- GPUs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_card_is_wider_than_its_line(width: int) -> None:
+    for make in STATES:
+        for gpu in make().gpus:
+            shown = card_row(gpu, states.NOW, width, ("TP3",))
+            assert width_of(shown) <= width + 4 or width < 76
+            assert width_of(half_row(gpu, states.NOW, width // 2, ("TP3",))) <= width // 2
+
+
+@pytest.mark.parametrize("width", [76, 116, 196])
+def test_titles_stand_above_their_columns(width: int) -> None:
+    titles = text_of(column_titles(width))
+    shown = text_of(card_row(states.serving().gpus[0], states.NOW, width))
+    assert shown.index("TP0 4243") == titles.index("owner")
+    assert shown.index("ok") == titles.index("state")
+    assert shown.index("97%") + 3 == titles.index("util") + 4
+
+
+def test_a_card_says_memory_in_gib_work_and_owner() -> None:
+    shown = text_of(card_row(states.serving().gpus[0], states.NOW, 116))
+    for part in ("122.0/140.4", "97%", "412 W", "58°", "TP0 4243", "1980 MHz", "ok"):
+        assert part in shown
+
+
+def test_what_is_odd_about_a_card_is_said_and_stands_out() -> None:
+    cards = states.sick_cards().gpus
+    told = {
+        1: ("ORPHAN 74.2 GiB", "orphan"),
+        2: ("GPU is lost", "bad"),
+        4: ("no answer for 41 s", "bad"),
+        5: ("throttled: hw thermal", "warn"),
+    }
+    for width in (76, 116, 196):
+        for index, (words, tone) in told.items():
+            shown = card_row(cards[index], states.NOW, width)
+            assert [span.tone for span in shown if words in span.text] == [tone], (width, index)
+    assert "?" in text_of(card_row(cards[6], states.NOW, 76)), "not supported is no zero"
+    assert "◀ lags" in text_of(card_row(states.watch_only().gpus[3], states.NOW, 116, ("TP3",)))
+    old = msgspec.structs.replace(cards[0], at=states.NOW - 30)
+    assert "30 s old" in text_of(card_row(old, states.NOW, 116))
+    hidden = msgspec.structs.replace(cards[0], owners=(Owner(pid=7, mib=1, label="pid 7", known=False),))
+    assert "owner not visible" in text_of(card_row(hidden, states.NOW, 196))
+
+
+def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:
+    state = states.no_server()
+    told = [text_of(shown) for shown in summary_rows(state.gpus, state.now, 76)]
+    assert len(told) == 3
+    assert "ORPHAN 74.2 GiB" in told[1]
+    assert told[2].startswith("2-7")
+    assert "6 alike" in told[2]
+    assert "32-37 W" in told[2]
+
+
+# ---- figures and steps -------------------------------------------------------------------------------
+
+
+def test_figures_name_what_the_server_tells_and_leave_out_what_it_does_not() -> None:
+    shown = text_of(one_line(first(states.serving()), 100))
+    for part in ("60.1 tok/s", "3 running", "0 waiting", "KV 3.1 %", "accept 2.41"):
+        assert part in shown
+    assert "accept" not in text_of(one_line(first(states.idle()), 100))
+    silent = msgspec.structs.replace(
+        first(states.serving()), figures=msgspec.structs.replace(states.FIGURES, tok_s=None)
+    )
+    assert "this server does not tell" in text_of(one_line(silent, 100))
+    assert all(width_of(line) <= 40 for line in chart(first(states.serving()), 40))
+    assert all(width_of(line) <= 40 for line in chart(first(states.idle()), 40))
+
+
+def test_steps_tick_off_with_times_and_the_one_at_work_stands_out() -> None:
+    rows = step_rows(first(states.capture()).steps, 40)
+    text = lines(rows)
+    assert "✓ weights loaded                    2:41" in text
+    assert "  ✓ draft                           0:10" in text
+    assert "○ serving" in text
+    assert [span.tone for row in rows for span in row if span.text == "CUDA graphs captured"] == ["strong"]
+    assert all(width_of(row) <= 40 for row in rows)
+
+
+# ---- alerts, strip -----------------------------------------------------------------------------------
+
+
+def test_the_newest_alert_is_shown_with_age_and_counter_and_no_key_that_does_nothing() -> None:
+    shown = text_of(alert_row(states.stalled(), 120))
+    assert shown.startswith(" ✖ sglang:30000 stalled in graph capture")
+    assert "52 s ago" in shown
+    assert "K" not in shown, "kill is not built yet"
+    assert text_of(alert_row(states.serving(), 80)) == " no alerts"
+    alerts = states.stalled().alerts + states.crashed().alerts
+    many = text_of(alert_row(states.picture(alerts=alerts), 120))
+    assert "crashed" in many
+    assert "2 alerts" in many
+
+
+def test_the_strip_lists_hosts_and_servers_and_marks_the_chosen_one() -> None:
+    pictures = (states.two_servers(), states.no_server())
+    known = choices(pictures)
+    assert [choice.host for choice in known] == [0, 0, 1]
+    shown = text_of(strip_row(pictures, known[1]))
+    assert "▸vllm:8000 ◐ loading" in shown
+    assert " sglang:30000 ● READY" in shown
+    assert "no server" in shown
+    assert Choice(1, None) == known[2]
+
+
+# ---- panels ------------------------------------------------------------------------------------------
+
+
+def test_each_situation_says_what_is_going_on() -> None:
+    assert "connecting to root@gpubox" in panel(states.connecting())
+    assert "host key of gpubox changed" in panel(states.refused()).replace("\n", " ")
+    unreached = panel(states.never_reached())
+    assert "Connection refused" in unreached
+    assert "try 5 in 8 s" in unreached
+    nothing = panel(states.no_server())
+    assert "no SGLang or vLLM server is running here" in nothing
+    assert "GPU 1: 74.2 GiB are held by sglang::sched 4243" in nothing
+    assert "--log PATH" in nothing
+
+
+def test_the_first_seconds_look_for_servers_before_saying_there_is_none() -> None:
+    fresh = states.picture(link=Link(state="live", since=states.NOW - 1))
+    assert "looking for" in panel(fresh)
+
+
+def test_a_stall_shows_its_evidence_with_ages_and_the_diagnosis_with_its_remedy() -> None:
+    shown = panel(states.stalled())
+    assert "why it is called stalled   capture_collective_hang" in shown
+    assert "– graphs       4/8 · unchanged for 8:02:51" in shown
+    assert "? port 30000   refused" in shown
+    assert "→ look at NCCL_ALGO" in shown
+
+
+def test_a_crash_shows_root_cause_rank_line_victims_and_remedy() -> None:
+    shown = panel(states.crashed())
+    for part in (
+        "why it crashed   draft_context_mismatch",
+        "131072 ≠ 262144",
+        "TP0 · line 13",
+        "is its victim",
+    ):
+        assert part in shown
+    assert "→ set max_position_embeddings" in shown
+
+
+def test_a_crash_without_a_known_cause_says_so() -> None:
+    state = states.crashed()
+    bare = msgspec.structs.replace(state, servers=(msgspec.structs.replace(first(state), diagnoses=()),))
+    assert "names no cause that is known here" in panel(bare)
+
+
+def test_stopped_degraded_and_suspect_have_their_own_words() -> None:
+    state = states.crashed()
+    stopped = msgspec.structs.replace(first(state), state="stopped", diagnoses=())
+    assert "sglang:30000 was stopped" in panel(msgspec.structs.replace(state, servers=(stopped,)))
+    assert "it serves, but   accept_length_one" in panel(states.degraded())
+    server = first(states.capture())
+    verdict = msgspec.structs.replace(
+        first(states.stalled()).verdict, word="suspect", since_s=70, limit_s=120
+    )
+    suspect = states.picture(servers=(msgspec.structs.replace(server, verdict=verdict),))
+    assert "quiet for longer than usual" in panel(suspect)
+    assert "called stalled after 2:00" in panel(suspect)
+
+
+def test_no_panel_while_all_is_well() -> None:
+    for make in (states.loading, states.capture, states.serving, states.idle):
+        assert panel_for(make(), first(make())) is None
+
+
+def test_panels_fit_their_width_and_never_name_a_key_that_is_not_built() -> None:
+    later = {action.label for action in ACTIONS if not action.available}
+    for make in STATES:
+        state = make()
+        shown = panel_for(state, state.servers[0] if state.servers else None)
+        if shown is None:
+            continue
+        for width in WIDTHS:
+            for line in shown.rows(width):
+                assert width_of(line) <= width
+                assert not {span.text.strip() for span in line if span.tone == "key"} & later
+
+
+def test_a_lost_link_says_since_when_why_and_what_is_tried_next() -> None:
+    state = states.lost()
+    assert "connection lost 41 s ago (no answer for 10 s) — try 5 in 8 s   r now" in text_of(
+        lost_row(state, 80)
+    )
+    assert "what is below is old" in text_of(lost_row(state, 120))
+    assert width_of(lost_row(state, 60)) <= 60
+
+
+@pytest.mark.parametrize("make", STATES)
+def test_a_tiny_window_still_says_host_state_and_the_sentence_of_truth(make: Callable[[], HostState]) -> None:
+    state = make()
+    server = state.servers[0] if state.servers else None
+    rows = sentence_rows(state, server, 30)
+    assert all(width_of(row) <= 30 for row in rows[1:])
+    if server is not None and state.target != "dgx2":
+        assert server.truth.split(" · ")[0][:12] in lines(rows)

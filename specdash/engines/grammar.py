@@ -56,6 +56,7 @@ class Grammar:
         compiler.unique(rules)
         self.bars: Final = tuple(rule for rule in rules if rule.marker.kind == "bar")
         self.rules: Final = tuple(rule for rule in rules if rule.marker.kind != "bar")
+        self._sought_rules: Final = tuple((seek, rule) for rule in self.rules for seek in rule.seeks)
         seeks = {seek for rule in rules for seek in rule.marker.seek}
         seeks.update(ALWAYS_SOUGHT, extra_seeks, *(_seeks(table) for table in spec.signature))
         self.sought: Final = any_of(seeks)
@@ -76,7 +77,7 @@ class Grammar:
 
         Each is looked for by itself: one search for all would let a longer string hide a shorter one.
         """
-        return [rule for rule in self.rules if any(seek in raw for seek in rule.seeks)]
+        return list(dict.fromkeys([rule for seek, rule in self._sought_rules if seek in raw]))
 
 
 def _seeks(table: Mapping[str, Any]) -> tuple[str, ...]:

@@ -46,18 +46,23 @@ class Hearing:
         return self._collector.memory() if self._collector is not None else self._memory
 
     def bars(self, record: Record, rank: str | None) -> Record:
-        """Take the bars out of a segment; what is left of the record comes back."""
-        now = Moment(record.line, record.time, self._at)
-        for text in (record.before, record.text):
-            found = [(match, rule) for rule in self._grammar.bars for match in rule.regex.finditer(text)]
-            for match, rule in sorted(found, key=lambda entry: entry[0].start()):
-                self.matched = True
-                known = self.launch.applies(rule.marker, record)
-                if known and self.launch.bar(rule, match.groupdict(), record.rank or rank, now):
-                    self.told_at = self._at
-            if found and text is record.text:
-                record = record._replace(text=text[max(match.end() for match, _ in found) :])
-        return record
+        """Take the bars out of a segment; what is left of the record comes back.
+
+        An open bar that the record is glued to is not the record's: neither its rank nor its time.
+        """
+        self._bars(record.before, record, Moment(record.line, None, self._at), rank)
+        own = Moment(record.line, record.time, self._at)
+        end = self._bars(record.text, record, own, record.rank or rank)
+        return record._replace(text=record.text[end:]) if end else record
+
+    def _bars(self, text: str, record: Record, now: Moment, rank: str | None) -> int:
+        found = [(match, rule) for rule in self._grammar.bars for match in rule.regex.finditer(text)]
+        for match, rule in sorted(found, key=lambda entry: entry[0].start()):
+            self.matched = True
+            known = self.launch.applies(rule.marker, record)
+            if known and self.launch.bar(rule, match.groupdict(), rank, now):
+                self.told_at = self._at
+        return max((match.end() for match, _ in found), default=0)
 
     def record(self, record: Record, raw: bytes) -> None:
         """One message, or one line of it."""

@@ -113,7 +113,9 @@ class Book(msgspec.Struct, frozen=True, kw_only=True):
     ) -> Match | None:
         """The meaning of an exception; ``name`` without its modules, "" where only its text is known."""
         for row in self.exceptions:
-            if name and row.exception is not None and not row.exception.fullmatch(name):
+            if row.exception is not None and not (
+                row.exception.fullmatch(name) if name else row.signature.message
+            ):
                 continue
             found = row.text.match(message)
             if found and _speaks(row.signature, engine) and row.signature.within in (None, role):

@@ -21,10 +21,11 @@ _TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENAR
     type=click.FloatRange(min=0, min_open=True, max=2000),
     default=1.0,
     show_default=True,
-    help="How fast the host's clock turns.",
+    help="How fast the host's clock turns until a server serves; it then turns at 1.",
 )
+@click.option("--serving-speed", type=click.FloatRange(min=0, min_open=True), default=1.0, hidden=True)
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
-def command(port: int, scenario: str, speed: float, until_stdin_closes: bool) -> None:
+def command(port: int, scenario: str, speed: float, serving_speed: float, until_stdin_closes: bool) -> None:
     """Run a simulated GPU host: a real sshd on 127.0.0.1, real processes, eight made-up GPUs.
 
     The first line on stdout is a JSON document with the target and an ssh_config that leads to it.
@@ -35,4 +36,14 @@ def command(port: int, scenario: str, speed: float, until_stdin_closes: bool) ->
     from specdash.sim.keeper import keep
     from specdash.sim.options import Options
 
-    sys.exit(keep(Options(scenario=scenario, speed=speed, port=port, until_stdin_closes=until_stdin_closes)))
+    sys.exit(
+        keep(
+            Options(
+                scenario=scenario,
+                speed=speed,
+                serving_speed=serving_speed,
+                port=port,
+                until_stdin_closes=until_stdin_closes,
+            )
+        )
+    )

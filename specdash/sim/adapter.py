@@ -27,36 +27,80 @@ TICKS = float(os.sysconf("SC_CLK_TCK"))
 
 
 class Clock:
-    """The host's clock: it starts at the real time and turns ``speed`` times as fast."""
+    """The host's clock: it starts at the real time and turns faster, and now and then at another speed.
+
+    ``clock.json`` holds ``wall`` (real seconds since the epoch at the beginning) and ``turns``: from which
+    real second after boot on it has turned at which speed, and what it showed then. A change is written a
+    moment before it holds, so that everybody who reads the clock has seen it by then.
+    """
+
+    NOTICE = 0.25
+    """Real seconds between writing a change and its holding."""
+    LOOK = 0.1
+    """Real seconds for which the file is believed unchanged."""
 
     def __init__(self, folder: Path) -> None:
-        zero = read_json(folder / "clock.json")
-        self.boot = float(zero["boot"])
-        """Real seconds after boot when the simulation began."""
-        self.wall = float(zero["wall"])
-        """Real seconds since the epoch at that moment; the host's clock showed the same."""
-        self.speed = float(zero["speed"])
+        self._path = folder / "clock.json"
+        self._turns = []  # type: list[list[float]]
+        self._wall = 0.0
+        self._looked_at = 0.0
+        self._look(time.clock_gettime(CLOCK_BOOTTIME))
+
+    @property
+    def speed(self) -> float:
+        """How fast it turns at this moment."""
+        return self._turn(self._boot())[2]
 
     def now(self) -> float:
         """Seconds since the epoch, as this host has it."""
-        return self._forward(time.clock_gettime(CLOCK_BOOTTIME) - self.boot)
+        return self._at(self._boot())
 
     def at_ticks(self, ticks: int) -> float:
         """The host's time of a moment given as clock ticks after the real boot."""
-        return self._forward(ticks / TICKS - self.boot)
+        return self._at(ticks / TICKS)
 
     def at_wall(self, seconds: float) -> float:
         """The host's time of a real time since the epoch: what a file's mtime is."""
-        return self._forward(seconds - self.wall)
+        return self._at(seconds - self._wall + self._turns[0][0])
 
     def wall_of(self, moment: float) -> float:
         """The real time of a moment on this host, so that a file can be given an old mtime."""
-        since = moment - self.wall
-        return self.wall + (since / self.speed if since > 0 else since)
+        boot, shown, speed = self._turns[0]
+        for turn in self._turns:
+            if turn[1] <= moment:
+                boot, shown, speed = turn
+        since = moment - shown
+        return self._wall + boot - self._turns[0][0] + (since / speed if since > 0 else since)
 
-    def _forward(self, since: float) -> float:
+    def turn(self, speed: float) -> None:
+        """Let the clock turn at another speed, a quarter of a second from now."""
+        boot = self._boot() + self.NOTICE
+        if speed == self._turns[-1][2]:
+            return
+        self._turns = [turn for turn in self._turns if turn[0] < boot]
+        self._turns.append([boot, self._at(boot), speed])
+        beside = self._path.with_suffix(".new")
+        beside.write_text(json.dumps({"wall": self._wall, "turns": self._turns}), encoding="utf-8")
+        beside.replace(self._path)
+
+    def _boot(self) -> float:
+        boot = time.clock_gettime(CLOCK_BOOTTIME)
+        if boot - self._looked_at > self.LOOK:
+            self._look(boot)
+        return boot
+
+    def _look(self, boot: float) -> None:
+        told = read_json(self._path)
+        self._wall, self._turns, self._looked_at = told["wall"], told["turns"], boot
+
+    def _turn(self, boot: float) -> "list[float]":
+        return next((turn for turn in reversed(self._turns) if turn[0] <= boot), self._turns[0])
+
+    def _at(self, boot: float) -> float:
+        began, shown, speed = self._turn(boot)
+        since = boot - began
         # What lies before the simulation is as old as it really is.
-        return self.wall + (since * self.speed if since > 0 else since)
+        return shown + (since * speed if since > 0 else since)
 
 
 class Servers:

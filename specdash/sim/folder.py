@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from specdash.sim.adapter import CLOCK_BOOTTIME
-from specdash.sim.scenarios import Scenario
+from specdash.sim.options import Options
+from specdash.sim.scenarios import SCENARIOS, Scenario
 
 HOSTNAME = "gpubox"
 TARGET_CONTEXT = 262144
@@ -67,7 +68,7 @@ def remove(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def furnish(folder: Path, name: str, scenario: Scenario, speed: float) -> None:
+def furnish(folder: Path, options: Options) -> None:
     """Put everything into the folder that the host needs before its first process starts."""
     for part in (
         "bin",
@@ -83,8 +84,16 @@ def furnish(folder: Path, name: str, scenario: Scenario, speed: float) -> None:
         (folder / part).mkdir(parents=True, exist_ok=True)
     for part in ("starts", "tmp", "var/log"):
         (folder / part).mkdir(parents=True, exist_ok=True)
-    clock = {"boot": time.clock_gettime(CLOCK_BOOTTIME), "wall": time.time(), "speed": speed}
-    about = {"hostname": HOSTNAME, "boot_id": str(uuid.uuid4()), "init": os.getpid(), "scenario": name}
+    now = time.time()
+    clock = {"wall": now, "turns": [[time.clock_gettime(CLOCK_BOOTTIME), now, options.speed]]}
+    about = {
+        "hostname": HOSTNAME,
+        "boot_id": str(uuid.uuid4()),
+        "init": os.getpid(),
+        "scenario": options.scenario,
+        "speed": options.speed,
+        "serving_speed": options.serving_speed,
+    }
     _write(folder / "clock.json", clock)
     _write(folder / "host.json", about)
     (folder / "dev" / "nvidia-uvm").write_bytes(bytes(4096))
@@ -92,7 +101,7 @@ def furnish(folder: Path, name: str, scenario: Scenario, speed: float) -> None:
     where = str(Path(__file__).resolve().parents[2])
     (folder / "site" / "sglang" / "__init__.py").touch()
     (folder / "site" / "sglang" / "launch_server.py").write_text(_LAUNCHER.format(where=where))
-    _models(folder / "models", scenario)
+    _models(folder / "models", SCENARIOS[options.scenario])
     (folder / "tmp" / "benchmark_eagle3.py").write_text(_BENCHMARK.ljust(BENCHMARK_BYTES - 1, "#") + "\n")
 
 

@@ -42,7 +42,7 @@ async def _run(folder: Path, options: Options, keeper: int) -> int:
     for fd in (keeper, 0) if options.until_stdin_closes else (keeper,):
         loop.add_reader(fd, _at_its_end, loop, fd, end)
     scenario = SCENARIOS[options.scenario]
-    files.furnish(folder, options.scenario, scenario, options.speed)
+    files.furnish(folder, options)
     processes = Processes()
     acceptor = await sshd.listen(folder, options.port, processes)
     try:

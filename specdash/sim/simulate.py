@@ -49,12 +49,15 @@ class Simulation:
 
 @contextlib.asynccontextmanager
 async def simulate(
-    scenario: str = "healthy", *, speed: float = 1.0, port: int = 0
+    scenario: str = "healthy", *, speed: float = 1.0, serving_speed: float = 1.0, port: int = 0
 ) -> AsyncIterator[Simulation]:
-    """Start a simulated host and end it. Raises OSError with the host's own words where it cannot run."""
+    """Start a simulated host and end it; the two speeds are those of ``Options``.
+
+    Raises OSError with the host's own words where it cannot run.
+    """
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "specdash.sim", "--scenario", scenario, "--speed", str(speed)),
-        *("--port", str(port), "--until-stdin-closes"),
+        *("--serving-speed", str(serving_speed), "--port", str(port), "--until-stdin-closes"),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

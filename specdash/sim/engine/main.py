@@ -87,14 +87,15 @@ def main() -> None:
 
 async def _live(folder: Path, wanted: Setting, course: Course) -> None:
     clock = Clock(folder)
+    about = read_json(folder / "host.json")
+    clock.turn(float(about["speed"]))
     born = clock.now() - course.age_s
     log = Log(clock, wanted.tp)
     crew = Crew(wanted.tp, str(folder / "dev" / "nvidia-uvm"), course.held_gpu)
     picture = Picture(folder, clock, crew, born, found=course.age_s > 0)
     player = Player(folder, clock, log, crew, picture, course, born)
-    first_process = int(read_json(folder / "host.json")["init"])
-    guard = asyncio.get_running_loop().create_task(player.guard(first_process))
+    guard = asyncio.get_running_loop().create_task(player.guard(int(about["init"])))
     await player.play(script(course, wanted))
     if player.opened:
-        await Service(player, wanted, course).run()
+        await Service(player, wanted, course, float(about["serving_speed"])).run()
     await guard  # a hang: nothing more will ever happen here

@@ -24,7 +24,9 @@ CALM_S, STREAM_S = 0.25, 0.008
 class Service:
     """Answers HTTP, and makes tokens on the host's clock."""
 
-    def __init__(self, player: Player, setting: Setting, course: Course) -> None:
+    def __init__(self, player: Player, setting: Setting, course: Course, speed: float) -> None:
+        self.speed = speed
+        """How fast the host's clock is to turn once this serves."""
         self.player = player
         self.clock = player.clock
         self.log = player.log
@@ -86,6 +88,7 @@ class Service:
         await self._done(request)
         self.log.access(f'{here} - "POST /generate HTTP/1.1" 200 OK')
         self.log.now(texts.READY)
+        self.clock.turn(self.speed)
         self.warm = True
 
     async def _make(self) -> None:

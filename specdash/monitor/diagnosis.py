@@ -206,8 +206,8 @@ class _Case:
             yield key
         if self.words.slow_queue:
             yield "queue_blocked_by_long_generation"
-        if self.evidence.busy and self.evidence.compilers:
-            yield "late_jit_after_ready"
+        if self.evidence.busy and self.evidence.compilers and self.verdict.word == "suspect":
+            yield "late_jit_after_ready"  # compiling while tokens come is no one's concern
 
     def _still_true(self, note: Trouble) -> bool:
         """A failed health check matters while the answers do not say that all is well again."""

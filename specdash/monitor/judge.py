@@ -7,10 +7,12 @@ import msgspec
 from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
+from specdash.monitor.frames import Process
 from specdash.monitor.liveness import assess
 from specdash.monitor.logverdict import words_of
 from specdash.monitor.memory import Rules, ServerMemory
 from specdash.monitor.polling import HEALTH
+from specdash.monitor.servers import called
 from specdash.monitor.speech import say
 from specdash.monitor.state import Gpu
 from specdash.monitor.witness import testify
@@ -60,7 +62,7 @@ def _ended(
     says: Says = "flat" if asked else "bad"
     reasons = [Reason(signal="main process", value="gone", age_s=since, says=says)]
     if left:
-        names = ", ".join(f"{memory.names.get(p.pid, p.comm)} {p.pid}" for p in left[:4])
+        names = ", ".join(f"{_name(memory, p)} {p.pid}" for p in left[:4])
         reasons.append(Reason(signal="left behind", value=names, age_s=since, says="bad"))
     verdict = Verdict(
         word="stopped" if asked else "crashed", since_s=since, limit_s=None, reasons=tuple(reasons)
@@ -72,22 +74,27 @@ def _ended(
         judged = replace(judged, state="stopped" if asked else "crashed")
     judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)
     if left and not asked:
-        orphans = _orphans(memory, gpus, rules)
+        orphans = _orphans(memory, left, gpus, rules)
         known = tuple(d for d in judged.diagnoses if d.severity != "info")
         first = replace(orphans, root=not any(d.root for d in known))
         judged = replace(judged, state="crashed", verdict=verdict, diagnoses=(*known, first))
     return judged
 
 
-def _orphans(memory: ServerMemory, gpus: tuple[Gpu, ...], rules: Rules) -> Diagnosis:
+def _orphans(
+    memory: ServerMemory, left: tuple[Process, ...], gpus: tuple[Gpu, ...], rules: Rules
+) -> Diagnosis:
     """Processes of a server whose main process is gone, and the memory they hold."""
     told = []
-    for process in memory.family.members:
+    for process in left:
         held = sum(owner.mib or 0 for gpu in gpus for owner in gpu.owners if owner.pid == process.pid)
-        name = memory.names.get(process.pid) or process.comm
         stopped = ", stopped: only SIGKILL ends it" if process.state == "T" else ""
         size = f" holds {held / 1024:.1f} GiB" if held else ""
-        told.append(f"{name} {process.pid}{size}{stopped}")
+        told.append(f"{_name(memory, process)} {process.pid}{size}{stopped}")
     return say(
         rules.book, "orphan_processes", engine=memory.family.engine, evidence="; ".join(told), root=True
     )
+
+
+def _name(memory: ServerMemory, process: Process) -> str:
+    return called(process, memory.names.get(process.pid, "-"))

@@ -64,8 +64,10 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """pid → (process state, since when it was seen so)."""
     lost: Mapping[int, float] = {}
     """Ranks that were seen and are no more: pid → when that was noticed."""
+    looked_at: float | None = None
+    """When its processes were last looked at."""
     names: Mapping[int, str] = {}
-    """Rank names of every worker ever seen, the lost ones among them."""
+    """What every worker ever seen is called, the lost ones among them."""
     bytes_read: tuple[float, int] | None = None
     moved: Moved = Moved()
     answers: Mapping[str, Http] = {}

@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.monitor.frames import Process
 from specdash.monitor.memory import CpuWindow, Moved, ServerMemory
-from specdash.monitor.servers import Family
+from specdash.monitor.servers import Family, called
 
 WINDOW_S = 10.0
 CPU_FLOOR_PCT = 20.0
@@ -41,10 +41,16 @@ def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory
         cpu=cpu,
         states={p.pid: _state(memory.states.get(p.pid), p.state, at) for p in everyone},
         lost=_lost(memory, family, at),
-        names={**memory.names, **family.ranks},
+        names={**memory.names, **_called(family)},
+        looked_at=at,
         bytes_read=read or memory.bytes_read,
         moved=moved,
     )
+
+
+def _called(family: Family) -> dict[int, str]:
+    everyone = {process.pid: process for process in (family.main, *family.members)}
+    return {pid: called(everyone[pid], rank) for pid, rank in family.ranks.items()}
 
 
 def _window(before: CpuWindow | None, process: Process, at: float) -> CpuWindow:

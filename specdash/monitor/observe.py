@@ -205,8 +205,7 @@ def _belonging(servers: tuple[ServerMemory, ...]) -> dict[int, Belonging]:
     owners: dict[int, Belonging] = {}
     for server in servers:
         for process in (server.family.main, *server.family.members):
-            rank = server.family.ranks.get(process.pid) or server.names.get(process.pid)
-            label = rank if rank and rank != "-" else server.family.engine
+            label = server.names.get(process.pid) or server.family.engine
             owners[process.pid] = Belonging(label=label, server=server.key)
     return owners
 

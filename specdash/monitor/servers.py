@@ -136,6 +136,14 @@ def _rank_name(text: str) -> str:
     return text.replace("_", " ").strip() or "-"
 
 
+def called(process: Process, rank: str) -> str:
+    """What to call a worker: its rank, or its title where the engine names none (``Worker``)."""
+    if rank != "-":
+        return rank
+    title = process.argv[0].rpartition("::")[2].split() if process.argv else []
+    return title[0] if title else process.comm
+
+
 def log_source(main: Process, given: str | None) -> LogSource:
     """Where the log of a server is, from what its fd 1 and fd 2 point to, in words."""
     if given:

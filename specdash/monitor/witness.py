@@ -30,7 +30,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         progress=reading.progress,
         progress_age_s=age(reading.last_bar_at),
         milestone_age_s=age(max(milestones, default=None)),
-        line_age_s=age(reading.last_line_at),
+        line_age_s=age(reading.last_told_at),
         process_age_s=age(moved.process_at),
         cpu_age_s=age(moved.cpu_at),
         read_age_s=age(moved.read_at),
@@ -41,7 +41,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         batch_age_s=age(reading.last_batch_at),
         zero_stats_s=age(reading.zero_since),
         tokens_age_s=age(moved.tokens_at),
-        loads_age_s=age(moved.loads_at),
+        loads_age_s=_loads_age(memory),
         compilers=compilers(memory),
         running=figures.running if figures.at is not None else reading.figures.running,
         waiting=figures.waiting if figures.at is not None else reading.figures.waiting,
@@ -51,9 +51,31 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         ranks=_ranks(memory, mine, now),
         behind=reading.lagging,
         cards=tuple(_card(gpu) for gpu in mine.values()),
-        health=_answer(memory.answers.get(HEALTH), now),
+        health=_answer(_health(memory), now),
         models=_answer(memory.answers.get(MODELS), now),
     )
+
+
+def _loads_age(memory: ServerMemory) -> float | None:
+    """How old the time stamp was when it was read: that nobody has asked since accuses no one."""
+    stamp, read_at = memory.moved.loads_at, memory.figures.at
+    return None if stamp is None or read_at is None else max(0.0, read_at - stamp)
+
+
+def _health(memory: ServerMemory) -> Http | None:
+    """The newest answer, unless the server has become ready since: what it said before is over."""
+    health = memory.answers.get(HEALTH)
+    began = [item.begin_at for key, item in memory.reading.items.items() if key[1] == "serving"]
+    ready_at = min((at for at in began if at is not None), default=None)
+    early = health is not None and ready_at is not None and health.at <= ready_at
+    return None if early else health
+
+
+def _outdated(memory: ServerMemory) -> bool:
+    """The server has moved since its processes were looked at: what stood still then may run again."""
+    reading, looked_at = memory.reading, memory.looked_at
+    moved = (reading.last_progress_at, reading.last_batch_at, reading.last_bar_at, memory.moved.tokens_at)
+    return looked_at is not None and any(at is not None and at > looked_at for at in moved)
 
 
 def _gpus_of_ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> dict[int, Gpu]:
@@ -71,6 +93,8 @@ def _main(memory: ServerMemory, now: float) -> RankSeen:
     main = memory.family.main
     gone = memory.gone_at is not None or memory.family.orphaned
     state, since = memory.states.get(main.pid, (main.state, now))
+    if _outdated(memory) and state != "Z":
+        state = "?"
     window = memory.cpu.get(main.pid)
     return RankSeen(
         name="main",
@@ -83,12 +107,15 @@ def _main(memory: ServerMemory, now: float) -> RankSeen:
 
 def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[RankSeen, ...]:
     seen = []
+    outdated = _outdated(memory)
     for pid, name in sorted(memory.names.items(), key=lambda entry: _order(entry[1])):
         if pid == memory.family.main.pid:
             continue
         state, since = memory.states.get(pid, (None, now))
         if pid in memory.lost:
             state, since = "gone", memory.lost[pid]
+        elif outdated and state != "Z":
+            state = None
         card = gpus[pid].card if pid in gpus else None
         window = memory.cpu.get(pid)
         seen.append(

@@ -116,6 +116,8 @@ class Launch:
         assert phase is not None
         assert event is not None
         part, rank = _part(told) or marker.part, self._rank(told, record)
+        if phase == "boot":
+            rank = None  # an engine core (DP0) boots for its workers, whose names do not say so
         draft = bool(told.get("draft")) or (self.draft_next and phase == "weights" and event == "begin")
         role = _role(told) or marker.role
         role = role or self.checklist.role_of(event, phase, part, rank, draft=draft)

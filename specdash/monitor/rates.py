@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
 from specdash.engines.schema import Marker
 from specdash.monitor.state import Figures
 
+RECENT = 8
+"""So many of the newest lines are looked at together; a log may hold millions of them."""
+
 FEW = 2
 """So few requests at work while others wait: one of them keeps the batch."""
+
+
+class Line(NamedTuple):
+    """What one line of figures says of the load."""
+
+    flows: bool
+    running: int
+    waiting: int
+    time: str | None
+
+    @property
+    def zero(self) -> bool:
+        """Requests at work, and no tokens."""
+        return self.running > 0 and not self.flows
+
+    @property
+    def crowded(self) -> bool:
+        """One or two requests at work, others waiting, tokens flowing."""
+        return self.flows and 0 < self.running <= FEW and self.waiting > 0
 
 
 class RatesState(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +50,8 @@ class RatesState(msgspec.Struct, frozen=True, kw_only=True):
     """When a line last reported that tokens flow."""
     zero_since: float | None = None
     """Arrival of the first of the latest lines that say: requests at work, no tokens."""
-    zero_lines: int = 0
-    crowded_since: str | None = None
-    """Printed time of the first of the latest lines that say: one or two requests at work, more waiting."""
+    recent: tuple[Line, ...] = ()
+    """The newest lines, oldest first."""
 
 
 class Rates:
@@ -41,8 +64,7 @@ class Rates:
         self._accept_len = state.accept_len
         self.batch_at = state.batch_at
         self.zero_since = state.zero_since
-        self.zero_lines = state.zero_lines
-        self.crowded_since = state.crowded_since
+        self._recent = state.recent
 
     def take(
         self,
@@ -82,22 +104,28 @@ class Rates:
             kv_pct=kv,
             accept_len=_number(told, "accept_len"),
         )
-        self._count_zeros(flows, _count(told, "running"), at)
-        self._crowd(flows, _count(told, "running"), _count(told, "waiting"), time)
+        self._remember(Line(flows, _count(told, "running") or 0, _count(told, "waiting") or 0, time), at)
         if flows:
             self.batch_at = at
         return flows
 
-    def _count_zeros(self, flows: bool, running: int | None, at: float | None) -> None:
-        if flows or not running:
-            self.zero_since, self.zero_lines = None, 0
-        else:
-            self.zero_since = at if self.zero_lines == 0 else self.zero_since
-            self.zero_lines += 1
+    def _remember(self, line: Line, at: float | None) -> None:
+        if not line.zero:
+            self.zero_since = None
+        elif not self.zero_lines:
+            self.zero_since = at
+        self._recent = (*self._recent, line)[-RECENT:]
 
-    def _crowd(self, flows: bool, running: int | None, waiting: int | None, time: str | None) -> None:
-        crowded = flows and 0 < (running or 0) <= FEW and (waiting or 0) > 0
-        self.crowded_since = (self.crowded_since or time) if crowded else None
+    @property
+    def zero_lines(self) -> int:
+        """How many of the newest lines in a row say: requests at work, no tokens."""
+        return _last(self._recent, lambda line: line.zero)
+
+    @property
+    def crowded_since(self) -> str | None:
+        """Printed time of the first of the newest lines in a row that tell of a queue behind one request."""
+        crowded = _last(self._recent, lambda line: line.crowded)
+        return self._recent[-crowded].time if crowded else None
 
     @property
     def figures(self) -> Figures:
@@ -125,9 +153,12 @@ class Rates:
             accept_len=self._accept_len,
             batch_at=self.batch_at,
             zero_since=self.zero_since,
-            zero_lines=self.zero_lines,
-            crowded_since=self.crowded_since,
+            recent=self._recent,
         )
+
+
+def _last(lines: tuple[Line, ...], says: Callable[[Line], bool]) -> int:
+    return sum(1 for _ in itertools.takewhile(says, reversed(lines)))
 
 
 def _number(told: Mapping[str, str | None], name: str) -> float | None:

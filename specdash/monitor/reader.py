@@ -7,6 +7,7 @@ import re
 from specdash.engines.grammar import Rule
 from specdash.monitor.hearing import Hearing
 from specdash.monitor.outcome import outcome
+from specdash.monitor.rates import RECENT
 from specdash.monitor.reading import LogReading
 from specdash.monitor.records import GIANT, LONGEST, parse
 
@@ -69,8 +70,8 @@ class Reader:
     def _hot(self, raw: bytes, found: re.Match[bytes]) -> bool:
         """What a serving log consists of, without making records. False: look at this line properly.
 
-        Of the figures only the newest count, so they wait; what waits begins with the last rate but one,
-        because a rate is worth nothing after an idle spell.
+        Of the figures only the newest count, so they wait; what waits begins one rate before those, because
+        a rate is worth nothing after an idle spell.
         """
         if not self._heard.launch.serving:
             return False
@@ -80,12 +81,10 @@ class Reader:
         if rule is None:
             return False
         queue = self._late.setdefault(found.groupdict().get("rank") or b"", [])
-        if not rule.marker.idle:
-            for place in range(len(queue) - 1, 0, -1):
-                if not queue[place][2].marker.idle:
-                    del queue[:place]
-                    break
         queue.append((self._lines + 1, raw, rule))
+        if len(queue) > 2 * RECENT:
+            rates = [place for place, (_, _, late) in enumerate(queue) if not late.marker.idle]
+            del queue[: rates[-RECENT - 1] if len(rates) > RECENT else len(queue) - 2 * RECENT]
         return True
 
     def _catch_up(self) -> None:

@@ -47,6 +47,8 @@ class LogWords(msgspec.Struct, frozen=True, kw_only=True):
     troubles: Troubles = Troubles()
     last_life: int = 0
     """Line of the last progress."""
+    hidden_load: bool = False
+    """Weights are being read, and its log has not got that far: the workers log elsewhere."""
     slow_queue: bool = False
     """One request keeps the batch while others wait, and tokens still come."""
 
@@ -229,7 +231,8 @@ class _Case:
             key = key or ("log_stream_lost" if lost else "ready")
         else:
             jit = any(note.key == "healthy_deepgemm_jit" for note in notes(words.troubles))
-            key = key or key_of_quiet(evidence, verdict, self.limits, jit)
+            hidden = "healthy_slow_nfs_load" if words.hidden_load else ""
+            key = key or hidden or key_of_quiet(evidence, verdict, self.limits, jit)
         if warned and key in ("ready", "healthy_startup"):
             return self._judged(STATE_OF_PHASE[phase], [replace(warned[0], root=True), *warned[1:]])
         return self._judged(STATE_OF_PHASE[phase], [self._say(key), *warned])

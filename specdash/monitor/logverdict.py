@@ -45,7 +45,9 @@ def judge_log(
             signal="clock", value="a log alone has none: say --silent-for", age_s=None, says="unknown"
         )
         verdict = msgspec.structs.replace(verdict, reasons=(clock, *verdict.reasons))
-    judged = diagnose(words_of(reading), seen, verdict, limits, book)
+    hidden = seen.phase == "weights" and reading.phase in BEFORE_WEIGHTS
+    words = msgspec.structs.replace(words_of(reading), hidden_load=hidden)
+    judged = diagnose(words, seen, verdict, limits, book)
     return judged if judged.lagging else msgspec.structs.replace(judged, lagging=reading.lagging)
 
 

@@ -64,6 +64,7 @@ def outcome(
         last_batch_at=rates.batch_at,
         zero_since=rates.zero_since,
         zero_lines=rates.zero_lines,
+        crowded_since=rates.crowded_since,
         last_time=heard.last_time,
         launches=launch.launches,
         launch_line=launch.launch_line,

@@ -7,16 +7,17 @@ frames mean and what should be observed next; the session asks the agent for exa
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from specdash import __version__
 from specdash.door import admit
+from specdash.errands import Errands
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
-from specdash.monitor.frames import AnyFrame, Hello, Link, Log
+from specdash.monitor.frames import AnyFrame, Hello, Link, Log, Reply
 from specdash.monitor.observe import acknowledge, observe, start
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
@@ -84,6 +85,7 @@ class Session:
         self._listeners: list[Callable[[], None]] = []
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
+        self._errands = Errands(self._link.send)
 
     @property
     def target(self) -> str:
@@ -124,6 +126,13 @@ class Session:
         else:
             self._link.send({"r": "refresh"})
 
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        """Let the agent do one thing and wait for its answer; a lost link only delays it.
+
+        Raises ``RequestError`` with the host's words.
+        """
+        return await self._errands.ask(request, token=token)
+
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
         self._memory = acknowledge(self._memory, alert_key)
@@ -137,6 +146,9 @@ class Session:
         before, self._memory = self._memory, observe(self._memory, frame)
         if isinstance(frame, Hello):
             self._introduce()
+            self._errands.again()
+        elif isinstance(frame, Reply):
+            self._errands.take(frame)
         elif isinstance(frame, Log) and frame.path in self._tails:
             self._logs.keep(frame, before, self._memory)
             self._credit(frame, self._tails[frame.path])

@@ -33,6 +33,9 @@ FRAME_S = 0.25
 """Seconds between two redraws at most."""
 FLASH_S = 5.0
 SUMMARY_STATES = frozenset({"crashed", "stopped"})
+CRAMPED = 22
+"""Below so many rows alike cards share a line and panels are short, so that the log keeps some."""
+CRAMPED_CARDS = 4
 ZOOMS = ("gpu", "log", "side")
 
 
@@ -74,9 +77,10 @@ class Dashboard(Screen[None]):
             with Vertical(id="side"):
                 yield FiguresPane(id="figures", classes="-off")
                 yield StepsPane(id="steps")
-        yield AlertLine(id="alert")
-        yield Input(id="search", placeholder="find in the log", compact=True)
-        yield KeyLine(id="keys")
+        with Vertical(id="foot"):
+            yield AlertLine(id="alert")
+            yield Input(id="search", placeholder="find in the log", compact=True)
+            yield KeyLine(id="keys")
         yield Sentence(id="sentence")
 
     def on_mount(self) -> None:
@@ -160,8 +164,13 @@ class Dashboard(Screen[None]):
         self.query_one("#panel", PanelPane).look(None if below else panel)
         self.query_one("#panel-below", PanelPane).look(panel if below else None)
         ended = server is None or server.state in SUMMARY_STATES
-        summary = panel is not None and (self.short or ended) and not self.has_class("-zoom-gpu")
-        self.query_one(GpuPane).look(state, server, summary=summary, short=self.short)
+        alone = self.has_class("-zoom-gpu")
+        cramped = self.size.height < CRAMPED
+        self.set_class(cramped, "-cramped")
+        self.set_class(panel is not None, "-explained")
+        summary = not alone and (cramped or (panel is not None and (self.short or ended)))
+        most = CRAMPED_CARDS if cramped and not alone else 0
+        self.query_one(GpuPane).look(state, server, summary=summary, short=self.short, most=most)
         self.query_one("#figures-line", FiguresPane).look(state, server, slim=True)
         self.query_one("#figures", FiguresPane).look(state, server, slim=False)
         self.query_one(StepsPane).look(state, server)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from textual.widget import Widget
+
 from specdash.tui import files, say
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.help import HelpScreen
@@ -52,11 +54,16 @@ def _pane(name: str) -> Callable[[Dashboard], None]:
         widget = board.query_one({"gpu": "#gpu", "log": "#log", "side": "#steps"}[name])
         if board.zoomed and board.zoomed != name:
             board.zoom(None)
-        if not widget.region or not widget.is_on_screen:
-            board.zoom(name)
-        board.call_after_refresh(widget.focus)
+        board.call_after_refresh(_show_pane, board, widget, name)
 
     return handler
+
+
+def _show_pane(board: Dashboard, widget: Widget, name: str) -> None:
+    """Focus a pane; one that has no place in this layout is shown alone."""
+    if not widget.region:
+        board.zoom(name)
+    widget.focus()
 
 
 def _zoom(board: Dashboard) -> None:

@@ -216,10 +216,16 @@ class GpuPane(Painted, can_focus=True):
     server: Server | None = None
     summary = False
     short = False
+    most = 0
 
-    def look(self, state: HostState, server: Server | None, *, summary: bool, short: bool) -> None:
-        """Show another picture. ``summary``: alike cards on one line; ``short``: few rows, no titles."""
-        self.state, self.server, self.summary, self.short = state, server, summary, short
+    def look(
+        self, state: HostState, server: Server | None, *, summary: bool, short: bool, most: int = 0
+    ) -> None:
+        """Show another picture.
+
+        ``summary``: alike cards on one line. ``short``: few rows, no titles. ``most``: so many rows at most.
+        """
+        self.state, self.server, self.summary, self.short, self.most = state, server, summary, short, most
         self.faded = state.link.state in ("stale", "lost")
         self.redraw()
 
@@ -232,13 +238,23 @@ class GpuPane(Painted, can_focus=True):
             return [row(Span(state.gpu_error or "no card seen yet", "warn" if state.gpu_error else "dim"))]
         lagging = self.server.lagging if self.server else ()
         error = [row(Span(state.gpu_error, "warn"))] if state.gpu_error else []
+        rows = error + self._cards(state, width, lagging)
+        if self.most and len(rows) > self.most:
+            hidden = len(rows) - self.most + 1
+            rows = [
+                *rows[: self.most - 1],
+                row(dim(f"… {hidden} more lines: "), Span("1", "key", "pane.gpu")),
+            ]
+        return rows
+
+    def _cards(self, state: HostState, width: int, lagging: Sequence[str]) -> list[Row]:
         if self.summary:
-            return error + summary_rows(state.gpus, state.now, width, lagging)
+            return summary_rows(state.gpus, state.now, width, lagging)
         if len(state.gpus) > TWO_COLUMNS_ABOVE and self.short:
             half = (width - 2) // 2
-            return error + two_columns([half_row(g, state.now, half, lagging) for g in state.gpus], width)
+            return two_columns([half_row(gpu, state.now, half, lagging) for gpu in state.gpus], width)
         rows = [card_row(gpu, state.now, width, lagging) for gpu in state.gpus]
-        return error + ([] if self.short else [column_titles(width)]) + rows
+        return rows if self.short else [column_titles(width), *rows]
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """How many of what; the sum, and how far the cards differ."""
@@ -253,7 +269,7 @@ class GpuPane(Painted, can_focus=True):
         used = [gpu.card.used_mib for gpu in gpus if gpu.card.used_mib is not None]
         total = [gpu.card.total_mib for gpu in gpus if gpu.card.total_mib is not None]
         orphan = sum(gpu.orphan_mib or 0 for gpu in gpus)
-        below = [dim(f"Σ {say.gib(sum(used))} / {say.gib(sum(total))} GiB")]
+        below = [dim(f"Σ {say.gib(sum(used), digits=0)} / {say.gib(sum(total), digits=0)} GiB")]
         if len(used) > 1 and not orphan and max(used) - min(used) >= 103:
             below.append(dim(f" · spread {say.gib(max(used) - min(used))}"))
         if orphan:

@@ -1,0 +1,345 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from rich.cells import cell_len
+
+from specdash.monitor.state import HostState
+from specdash.tui.widgets.gpus import GpuPane
+from specdash.tui.widgets.logframe import LogPane
+from tests.tui import states
+from tests.tui.conftest import Make
+from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
+from tests.tui.reading import SIZES, screen_lines, screen_text, settle
+from tests.tui.test_words_on_panes import STATES
+
+
+@pytest.mark.parametrize("make", STATES)
+async def test_every_state_fills_the_screen_at_every_size_and_keeps_its_keys(
+    make: Callable[[], HostState], make_app: Make
+) -> None:
+    source = states.source(make())
+    app = make_app(source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for width, height in [*SIZES, (60, 16), (59, 30), (100, 15), (20, 5)]:
+            await pilot.resize_terminal(width, height)
+            await settle(pilot)
+            lines = screen_lines(app)
+            assert len(lines) == height
+            assert {cell_len(line) for line in lines} == {width}
+            large = width >= 60 and height >= 16
+            assert ("? help" in lines[-1] and "q quit" in lines[-1]) == large
+            if large and source.state.servers and source.logs:
+                assert sum("─ log" in line for line in lines) == 1, "some of the log is always visible"
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_all_cards_are_visible_whatever_the_size(size: tuple[int, int], make_app: Make) -> None:
+    for make, many in ((states.serving, 8), (states.watch_only, 16)):
+        app = make_app(states.source(make()))
+        async with app.run_test(size=size) as pilot:
+            await settle(pilot)
+            text = screen_text(app)
+            for index in range(many):
+                assert f"TP{index} " in text, (make, index)
+
+
+async def test_a_small_window_shows_the_sentence_of_truth_alone(make_app: Make) -> None:
+    app = make_app(states.source(states.stalled()))
+    async with app.run_test(size=(50, 12)) as pilot:
+        await settle(pilot)
+        text = " ".join(screen_text(app).split())
+        assert "✖ STALLED 8:02:51" in text
+        assert "no progress for 8:02:51 in graph capture" in text
+        assert "more from 60×16 on" in text
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert "why it is called stalled" in screen_text(app)
+        assert "more from" not in screen_text(app)
+
+
+async def test_resizing_lays_the_panes_out_anew(make_app: Make) -> None:
+    app = make_app(states.source(states.serving()))
+    async with app.run_test(size=(200, 50)) as pilot:
+        await settle(pilot)
+        assert "─ steps ─" in screen_text(app)
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        text = screen_text(app)
+        assert "─ steps ─" not in text
+        assert "60.1 tok/s" in text
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert "─ steps ─" in screen_text(app)
+
+
+async def test_a_new_picture_is_shown_within_a_frame_and_only_changed_lines_are_drawn(make_app: Make) -> None:
+    source = states.source(states.loading())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        cards = board.query_one(GpuPane)
+        drawn: list[int] = []
+        paint = cards.render_line
+        cards.render_line = lambda y: (drawn.append(y), paint(y))[1]  # type: ignore[method-assign,func-returns-value]
+        gpus = list(source.state.gpus)
+        gpus[2] = msgspec.structs.replace(gpus[2], card=msgspec.structs.replace(gpus[2].card, util=55))
+        source.set(msgspec.structs.replace(source.state, gpus=tuple(gpus)))
+        await pilot.pause(0.3)
+        assert "55%" in screen_text(app)
+        assert drawn == [3], "the third card's line, below the titles, and no other"
+
+
+async def test_the_panel_of_a_stall_takes_the_place_of_the_cards_only_where_rows_are_few(
+    make_app: Make,
+) -> None:
+    app = make_app(states.source(states.stalled()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "TP0 4243" not in screen_text(app)
+        await pilot.press("1")
+        await settle(pilot)
+        assert "TP0 4243" in screen_text(app)
+        assert "TP3 4246" in screen_text(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "why it is called stalled" in screen_text(app)
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert "TP0 4243" in screen_text(app)
+
+
+async def test_a_crash_leads_the_log_to_its_root_cause_once(make_app: Make) -> None:
+    app = make_app(states.source(states.crashed(), CRASH_LINES))
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert "▌ValueError: Warning" in screen_text(app)
+        assert "line 13 of 15" in screen_text(app)
+        await pilot.press("G")
+        await settle(pilot)
+        assert board.query_one(LogPane).follow
+
+
+async def test_a_log_that_cannot_be_read_says_why(make_app: Make) -> None:
+    source = states.source(states.two_servers())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        board.action_choose(1)
+        await settle(pilot)
+        assert "its log goes to a terminal (pts/3)" in screen_text(app)
+
+
+async def test_servers_are_chosen_on_the_strip_and_the_choice_holds(make_app: Make) -> None:
+    source = states.source(states.two_servers())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert "▸sglang:30000 ● READY" in screen_text(app)
+        board.query_one("#choices").focus()
+        await pilot.press("l")
+        await settle(pilot)
+        assert "▸vllm:8000" in screen_text(app)
+        assert "vLLM 0.26.0 · TP1" in screen_lines(app)[0]
+        source.set(msgspec.structs.replace(source.state, now=states.NOW + 1))
+        await settle(pilot)
+        assert "▸vllm:8000" in screen_text(app)
+        await pilot.click("#choices", offset=(3, 0))
+        await settle(pilot)
+        assert "▸sglang:30000" in screen_text(app)
+
+
+async def test_two_hosts_are_one_view_and_each_keeps_its_own_state(make_app: Make) -> None:
+    first, second = states.source(states.serving()), states.source(states.watch_only())
+    app = make_app(first, second)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert "● gpubox" in screen_lines(app)[1]
+        assert "● dgx2" in screen_lines(app)[1]
+        assert "WATCH" not in screen_lines(app)[0]
+        board.action_choose(1)
+        await settle(pilot)
+        assert "dgx2 ▸ vllm:8000" in screen_lines(app)[0]
+        assert "WATCH" in screen_lines(app)[0]
+
+
+async def test_when_a_server_is_replaced_the_new_one_is_shown(make_app: Make) -> None:
+    source = states.source(states.crashed(), CRASH_LINES)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        fresh = states.server(key="777:1", pid=777, state="loading", phase="weights", truth="working")
+        source.logs["777:1"] = source.logs[states.KEY]
+        source.set(msgspec.structs.replace(source.state, servers=(fresh, *source.state.servers)))
+        board = await settle(pilot)
+        assert "pid 777" in screen_text(app)
+        assert board.query_one(LogPane).follow, "a new start is followed"
+
+
+async def test_acknowledging_takes_the_newest_alert_away(make_app: Make) -> None:
+    source = states.source(states.stalled())
+    app = make_app(source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "x acknowledge" in screen_lines(app)[-1]
+        await pilot.press("x")
+        await settle(pilot)
+        assert source.acknowledged == [f"server:{states.KEY}/stalled"]
+        assert screen_lines(app)[-2].strip() == "no alerts"
+        assert "x acknowledge" not in screen_lines(app)[-1]
+
+
+async def test_the_bell_rings_once_for_an_alarm_of_any_host(
+    make_app: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet, source = states.source(states.serving()), states.source(states.capture())
+    app = make_app(quiet, source)
+    rung: list[int] = []
+    monkeypatch.setattr(app, "bell", lambda: rung.append(1))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert not rung
+        source.set(states.stalled())
+        await settle(pilot)
+        await settle(pilot)
+        assert rung == [1]
+
+
+async def test_retry_asks_the_source_and_says_so(make_app: Make) -> None:
+    source = states.source(states.lost())
+    app = make_app(source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("r")
+        await pilot.pause()
+        assert source.refreshed == 1
+        assert "connecting again" in screen_lines(app)[-2]
+
+
+async def test_freezing_holds_the_picture_and_letting_go_shows_the_newest(make_app: Make) -> None:
+    source = states.source(states.loading())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("space")
+        source.set(states.stalled())
+        source.logs[states.KEY].append(b"\nnew line\n")
+        await settle(pilot)
+        text = screen_text(app)
+        assert "FROZEN" in text
+        assert "STALLED" not in text
+        assert "new line" not in text
+        await pilot.press("space")
+        await settle(pilot)
+        assert "STALLED" in screen_text(app)
+        assert "new line" in screen_text(app)
+
+
+async def test_zoom_shows_one_pane_alone_and_escape_brings_all_back(make_app: Make) -> None:
+    app = make_app(states.source(states.serving()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("z")
+        await settle(pilot)
+        assert "─ GPUs" not in screen_text(app)
+        assert "─ log" in screen_text(app)
+        await pilot.press("1")
+        await settle(pilot)
+        assert "─ GPUs" in screen_text(app)
+        await pilot.press("z")
+        await settle(pilot)
+        assert "─ log" not in screen_text(app)
+        await pilot.press("q")
+        await settle(pilot)
+        assert "─ log" in screen_text(app), "q goes back first"
+        assert app.is_running
+
+
+async def test_on_a_narrow_screen_the_steps_are_a_key_away(make_app: Make) -> None:
+    app = make_app(states.source(states.capture()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "─ steps" not in screen_text(app)
+        await pilot.press("3")
+        await settle(pilot)
+        assert "─ steps" in screen_text(app)
+        assert "◐ CUDA graphs captured" in screen_text(app)
+
+
+async def test_help_opens_and_closes_and_the_palette_names_servers_and_themes(make_app: Make) -> None:
+    app = make_app(states.source(states.two_servers()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert "search in the log" in screen_text(app)
+        assert "kill the server" not in screen_text(app)
+        await pilot.press("question_mark")
+        await pilot.pause()
+        assert "search in the log" not in screen_text(app)
+        await pilot.press("colon", *"vllm")
+        await app.workers.wait_for_complete(
+            [worker for worker in app.workers if not worker.name.startswith("source")]
+        )
+        await pilot.pause(0.3)
+        assert "server vllm:8000" in screen_text(app)
+        await pilot.press("escape")
+        app.use_theme("nord")
+        await settle(pilot)
+        assert app.theme == "nord"
+
+
+async def test_quitting_ends_the_app_and_touches_nothing(make_app: Make) -> None:
+    source = states.source(states.serving())
+    app = make_app(source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("q")
+        await pilot.pause()
+    assert not app.is_running
+    assert app.return_code == 0
+
+
+async def test_under_watch_risky_keys_do_nothing_at_all(make_app: Make) -> None:
+    app = make_app(states.source(states.watch_only()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        before = screen_lines(app)[:-2]
+        for key in "KCRPUBT":
+            await pilot.press(key)
+        await pilot.pause()
+        assert screen_lines(app)[:-2] == before
+
+
+async def test_ascii_alone_and_nothing_else_is_painted(make_app: Make) -> None:
+    for make in (states.serving, states.stalled, states.no_server):
+        source = states.source(make(), ["漢字 ── ✓ 🚀 café", *LOG_LINES])
+        app = make_app(source, ascii_only=True)
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            lines = screen_lines(app)
+        assert all(line.isascii() for line in lines)
+        assert {len(line) for line in lines} == {120}
+
+
+async def test_saving_and_copying_write_files_for_you_alone(make_app: Make, own_folders: Path) -> None:
+    source = states.source(states.serving())
+    source.logs[states.KEY] = serving_log(50)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        saved = own_folders / "sglang-30000.log"
+        assert saved.read_bytes().count(b"\n") == source.logs[states.KEY].lines - 1
+        assert saved.stat().st_mode & 0o777 == 0o600
+        assert "61 lines saved" in screen_text(app)
+        await pilot.press("slash", *"Memory pool", "enter")
+        await pilot.press("y")
+        await pilot.pause()
+        assert "Memory pool end." in (own_folders / "copied.txt").read_text()
+        assert app.clipboard == (own_folders / "copied.txt").read_text()
+        assert "1 line copied" in screen_text(app)

@@ -32,7 +32,7 @@ def judge(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules)
     if _answers_well(memory):
         evidence = replace(evidence, phase="serving", ready=True)
     verdict = assess(evidence, rules.limits)
-    if verdict.word == "stalled" and now - memory.seen_at < SETTLE_S:
+    if verdict.word == "stalled" and now - memory.watched_since < SETTLE_S:
         verdict = replace(verdict, word="suspect")
     judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
     return judged if judged.lagging else replace(judged, lagging=memory.reading.lagging)

@@ -57,6 +57,9 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     line_open: bool = False
     """The last line of the log has not ended yet."""
     seen_at: float
+    """When it was first seen."""
+    watched_since: float
+    """Since when it has been looked at without a break of the link."""
     default_port: int | None = None
     gone_at: float | None = None
     cpu: Mapping[int, CpuWindow] = {}
@@ -114,4 +117,6 @@ class Memory(Remembered, frozen=True, kw_only=True):
     dismissed: frozenset[str] = frozenset()
     """Keys of alerts that were acknowledged."""
     alerts: tuple[Alert, ...] = ()
+    heard_at: float | None = None
+    """When the host last said anything."""
     picture: HostState

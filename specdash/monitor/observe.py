@@ -21,8 +21,9 @@ from specdash.monitor.frames import (
     Note,
     Process,
     Processes,
+    Tick,
 )
-from specdash.monitor.memory import Memory, Rules, ServerMemory
+from specdash.monitor.memory import Memory, Moved, Rules, ServerMemory
 from specdash.monitor.movement import take_family
 from specdash.monitor.owners import Belonging, CardMemory, observe_card, relabel
 from specdash.monitor.ownpolls import strip
@@ -35,6 +36,10 @@ from specdash.monitor.state import Link as LinkState
 MEMORY_STEP_MIB = 64
 """A card's memory must grow by this much to count as a sign of life."""
 
+DEAF_S = 3.0
+"""From so many seconds of silence of a host on, no age of a sign of life is believed to grow."""
+
+_BORN_HERE = (Link, Tick, Note)
 _GONE_KEPT = 3
 _NOTES_KEPT = 20
 replace = msgspec.structs.replace
@@ -50,8 +55,12 @@ def observe(memory: Memory, frame: AnyFrame) -> Memory:
     take = _TAKERS.get(type(frame))
     if take is not None:
         memory = take(memory, frame)
-    # Time never runs back: a log frame may be older than the tick that overtook it.
-    return _repaint(memory, max(frame.at, memory.picture.now))
+    if not isinstance(frame, _BORN_HERE):
+        memory = replace(memory, heard_at=frame.at)
+    # Time never runs back, for a log frame may be older than the tick that overtook it; but the first
+    # word of a host tells what its clock says.
+    now = frame.at if isinstance(frame, Hello) else max(frame.at, memory.picture.now)
+    return _repaint(memory, now)
 
 
 def acknowledge(memory: Memory, key: str) -> Memory:
@@ -63,7 +72,10 @@ def acknowledge(memory: Memory, key: str) -> Memory:
 
 def _repaint(memory: Memory, now: float) -> Memory:
     gpus = tuple(card.gpu for _, card in sorted(memory.cards.items()))
-    servers = tuple(paint(server, gpus, now, memory.rules) for server in memory.servers)
+    # While nothing is heard, nothing is known to stand still: the verdict stays the last one.
+    heard_at = memory.heard_at if memory.heard_at is not None else now
+    judged_at = min(now, heard_at + DEAF_S)
+    servers = tuple(paint(server, gpus, now, judged_at, memory.rules) for server in memory.servers)
     portraits = {server.key: server for server in servers}
     fresh = alerts.notice(dict(memory.portraits), servers, gpus, now)
     kept = alerts.keep(memory.alerts, fresh, memory.dismissed)
@@ -77,6 +89,8 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
     if known is not None and known.boot != frame.boot:
         # Another boot: every pid is void.
         memory = replace(memory, processes={}, cards={}, servers=(), portraits={})
+    # Whatever happened while we were away is still to be read: let it come before anybody judges.
+    servers = tuple(replace(server, watched_since=frame.at) for server in memory.servers)
     host = HostFacts(
         name=frame.host,
         boot=frame.boot,
@@ -89,7 +103,7 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
         simulated=frame.simulated,
         cpus=frame.cpus,
     )
-    return replace(memory, picture=replace(memory.picture, host=host))
+    return replace(memory, servers=servers, picture=replace(memory.picture, host=host))
 
 
 def _link(memory: Memory, frame: Link) -> Memory:
@@ -195,8 +209,10 @@ def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
         source=source,
         reading=begin(memory.rules.grammars, family.engine),
         seen_at=at,
+        watched_since=at,
         default_port=port,
         gone_at=at if family.orphaned else None,
+        moved=Moved(process_at=max(p.started for p in (family.main, *family.members))),
     )
     return take_family(fresh, family, at)
 

@@ -14,12 +14,12 @@ from specdash.monitor.truth import sentence
 from specdash.monitor.words import State
 
 
-def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules) -> Server:
-    """The whole portrait at ``now``."""
+def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, judged_at: float, rules: Rules) -> Server:
+    """The whole portrait at ``now``, with the verdict of the moment when the host was last heard."""
     family, reading = memory.family, memory.reading
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
-    judgement = judge(memory, gpus, now, rules)
+    judgement = judge(memory, gpus, judged_at, rules)
     return Server(
         key=memory.key,
         engine=family.engine,

@@ -11,6 +11,12 @@ from specdash.monitor.movement import compilers
 from specdash.monitor.polling import HEALTH, MODELS
 from specdash.monitor.state import Gpu
 
+YOUNG_S = 30.0
+"""A process that was this young when it was first seen was seen from its beginning."""
+
+STALE_S = 10.0
+"""A card that has not answered for this long tells nothing of the moment."""
+
 
 def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence:
     """Everything known about this server's life at ``now``."""
@@ -24,7 +30,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
     figures = memory.figures
     return Evidence(
         engine=memory.family.engine,
-        phase=reading.phase,
+        phase=reading.phase or ("boot" if _just_started(memory) else None),
         role=reading.role,
         nodes=reading.nodes or 1,
         progress=reading.progress,
@@ -50,10 +56,17 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         main=_main(memory, now),
         ranks=_ranks(memory, mine, now),
         behind=reading.lagging,
-        cards=tuple(_card(gpu) for gpu in mine.values()),
+        cards=tuple(_card(gpu, now) for gpu in mine.values()),
         health=_answer(_health(memory), now),
         models=_answer(memory.answers.get(MODELS), now),
     )
+
+
+def _just_started(memory: ServerMemory) -> bool:
+    """It was seen from its beginning, has a log, and has neither printed nor answered anything yet."""
+    young = memory.seen_at - memory.family.main.started < YOUNG_S
+    told = memory.reading.last_line_at is not None or bool(memory.good_at)
+    return young and not told and memory.source.path is not None and memory.source.error is None
 
 
 def _loads_age(memory: ServerMemory) -> float | None:
@@ -116,7 +129,8 @@ def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[R
             state, since = "gone", memory.lost[pid]
         elif outdated and state != "Z":
             state = None
-        card = gpus[pid].card if pid in gpus else None
+        gpu = gpus.get(pid)
+        card = gpu.card if gpu and now - gpu.at <= STALE_S else None
         window = memory.cpu.get(pid)
         seen.append(
             RankSeen(
@@ -140,14 +154,15 @@ def _order(rank: str) -> tuple[str, int]:
     return head, int(digits) if digits else -1
 
 
-def _card(gpu: Gpu) -> CardSeen:
+def _card(gpu: Gpu, now: float) -> CardSeen:
     card = gpu.card
+    fresh = now - gpu.at <= STALE_S
     return CardSeen(
         index=card.index,
         used_mib=card.used_mib,
         total_mib=card.total_mib,
-        util=card.util,
-        power_w=card.power_w,
+        util=card.util if fresh else None,
+        power_w=card.power_w if fresh else None,
         power_limit_w=card.power_limit_w,
         error=card.error,
     )

@@ -34,6 +34,10 @@ KEY_OF_XID = {
 SOFTWARE = frozenset({"cuda_illegal_memory_access"})
 """Xid of the program, not of the hardware: explains a crash, alarms nobody by itself."""
 
+_STUCK_QUERY = re.compile(
+    r"task (?:nvidia-smi|nv-hostengine|dcgm\S*|nvidia-persiste\S*):\d+ blocked for more than"
+)
+
 _SERVER_NAMES = re.compile(r"sglang|VLLM|vllm|python|ray::|trtllm|pt_main_thread", re.IGNORECASE)
 
 
@@ -74,6 +78,8 @@ def _read(line: str, mine: frozenset[int]) -> KernelFinding | None:
         return KernelFinding(key=key, text=text, bus=xid[1]) if key else None
     if _OFF_BUS.search(text):
         return KernelFinding(key="gpu_fallen_off_bus", text=text)
+    if _STUCK_QUERY.search(text):
+        return KernelFinding(key="nvml_call_hangs", text=text)
     if _GSP.search(text):
         return KernelFinding(key="gsp_timeout", text=text)
     return None

@@ -22,6 +22,13 @@ _TORCH: Final = re.compile(
     r"\[rank(\d+)\]:\s?(?:\[[EWIF]\d{3,4} [^\]]*\]\s?)?(?:\[PG [^\]]*\]\s?)?(?:\[?Rank \d+\]?\s)?"
 )
 _CPP: Final = re.compile(r"\[[EWIF]\d{3,4} [\d:.]+ \S+:\d+\]\s?(?:\[Rank \d+\]\s)?")
+_STAMPED: Final = re.compile(
+    r"\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[^\]]{0,80}\] "
+    r"|\(\w+(?: rank=\d+)? pid=\d+\) (?:(?:ERROR|WARNING|CRITICAL|INFO) [\d-]+ [\d:]+ \[[^\]]+\] ?)?"
+    r"|(?:ERROR|CRITICAL) [\d-]+ [\d:]+ \[[^\]]+\] ?"
+)
+"""Prefixes of SGLang and vLLM, for logs whose engine was not recognised."""
+
 _NCCL: Final = re.compile(r"\S+:\d+:\d+ \[\d+\] (?:\S+ )*?NCCL WARN (?:\[[^\]]*\] )?")
 
 
@@ -46,6 +53,9 @@ def raised(text: str) -> Raised | None:
 
 def bare(text: str) -> tuple[str, str | None]:
     """Without the marks that torch and NCCL put in front, and the rank that they name."""
+    stamped = _STAMPED.match(text)
+    if stamped:
+        text = text[stamped.end() :]
     torch = _TORCH.match(text)
     if torch:
         return text[torch.end() :], f"rank{torch[1]}"

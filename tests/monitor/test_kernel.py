@@ -18,6 +18,7 @@ OOM = "[88.2] Out of memory: Killed process 5200 (sglang::schedul) total-vm:9kB,
         ("NVRM: Xid (PCI:0000:01:00): 48, pid=1, An uncorrectable double bit error", "gpu_hardware_ecc"),
         ("NVRM: Xid (PCI:0000:01:00): 94, pid=1, Contained: SM (0x1)", "gpu_hardware_ecc"),
         ("NVRM: Xid (PCI:0000:01:00): 119, pid=1, Timeout after 6s of waiting for RPC", "gsp_timeout"),
+        ("INFO: task nvidia-smi:4711 blocked for more than 120 seconds.", "nvml_call_hangs"),
         ("NVRM: Xid (PCI:0000:01:00): 31, pid=1, MMU Fault", "cuda_illegal_memory_access"),
     ],
 )

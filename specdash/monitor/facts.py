@@ -68,7 +68,9 @@ def read_arguments(text: str, known: Facts, names: schema.Facts) -> Facts:
         text, inner = _cut_out(text, names.spec_within)
     told = _pick(text, names)
     if names.spec_within is not None:
-        told.update({k: v for k, v in _pick(inner, names).items() if k.startswith("spec_")})
+        # What is a draft's name inside is the target's outside.
+        told = {field: value for field, value in told.items() if not field.startswith("spec_")}
+        told |= {field: value for field, value in _pick(inner, names).items() if field.startswith("spec_")}
     values: dict[str, object] = {}
     for field, value in told.items():
         if field in _NUMBERS:

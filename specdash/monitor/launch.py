@@ -64,7 +64,8 @@ class Launch:
         if self.serving:
             return Standing("serving")
         left_out = self.facts.skipped.union(self.grammar.spec.optional)
-        return where(self.checklist.items, self.grammar.order, left_out)
+        has_draft = self.facts.spec_draft is not None
+        return where(self.checklist.items, self.grammar.order, left_out, has_draft=has_draft)
 
     # --- what lines do ---
 

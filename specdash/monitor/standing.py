@@ -23,11 +23,16 @@ _OF_A_MODEL: frozenset[Phase] = frozenset({"weights", "kv_cache", "compile", "ca
 
 
 def where(
-    items: Mapping[ItemKey, Item], order: Mapping[Phase, int], skipped: Collection[Phase] = ()
+    items: Mapping[ItemKey, Item],
+    order: Mapping[Phase, int],
+    skipped: Collection[Phase] = (),
+    *,
+    has_draft: bool = False,
 ) -> Standing:
     """The earliest thing that some rank has begun and not ended; else what comes next.
 
-    ``order`` is the engine's order of phases, ``skipped`` what its arguments leave out.
+    ``order`` is the engine's order of phases, ``skipped`` what its arguments leave out, ``has_draft`` says
+    that a draft model is to be loaded, which comes right after the target.
     """
     begun = [(key, item) for key, item in items.items() if item.end_line is None]
     if begun:
@@ -36,6 +41,8 @@ def where(
     if not items:
         return Standing(None)
     (role, last, _, _), _ = max(items.items(), key=lambda entry: (entry[1].end_line or 0, order[entry[0][1]]))
+    if has_draft and (role, last) == ("target", "weights"):
+        return Standing("weights", "draft")
     following: Phase = "warmup"
     for phase in sorted(order, key=order.__getitem__):
         if order[phase] > order[last] and phase not in skipped and phase != "serving":

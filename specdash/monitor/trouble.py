@@ -242,7 +242,9 @@ class TroubleCollector:
         if trouble.kind == "stop":
             self._stop_line = self._stop_line or trouble.line
             return
-        what = (trouble.source, trouble.key or trouble.exception, trouble.message[:60], trouble.fatal)
+        name = trouble.key or trouble.exception
+        words = trouble.message if name else trouble.text
+        what = (trouble.source, name, words[:60], trouble.fatal)
         if what in self._known:
             return
         if len(self._known) < KNOWN_KEPT:

@@ -116,6 +116,12 @@ def test_going_on_from_memory_is_the_same_as_reading_in_one_piece() -> None:
     assert memory.found == whole.found
 
 
+def test_two_different_lines_without_a_diagnosis_are_both_kept() -> None:
+    dead = "Rank 3 scheduler is dead. Please check if there are relevant logs."
+    assert cause_of(dead, "Exit code: -9").key == "rank_killed_sigkill"
+    assert len(collect(dead, dead, dead).found.found) == 1
+
+
 def test_another_launch_forgets_the_first_ones_errors() -> None:
     collector = collect(("TP0", HIT), "ValueError: x")
     collector.reset()

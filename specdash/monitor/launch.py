@@ -45,6 +45,7 @@ class Launch:
         self.launch_line = reading.launch_line
         self.progress_at = reading.last_progress_at
         self.progress_line = reading.last_progress_line
+        self.progress_time = reading.last_progress_time
         self.bar_at = reading.last_bar_at
         self.nccl_at = reading.last_nccl_at
         self.warmup_at = reading.last_warmup_at
@@ -270,6 +271,7 @@ class Launch:
         """Progress: whatever exception came before, this outlived it."""
         self.progress_at = now.at
         self.progress_line = now.line
+        self.progress_time = now.time
         self.exception_line = None
 
     def spoke(self, now: Moment) -> None:
@@ -277,6 +279,7 @@ class Launch:
         if not self.over and self.standing().phase in (None, "boot"):
             self.progress_at = now.at
             self.progress_line = now.line
+            self.progress_time = now.time
 
     def serves(self, now: Moment) -> None:
         """The ready line is not in this log, and yet it serves."""

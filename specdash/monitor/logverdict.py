@@ -150,6 +150,4 @@ def _placed(seen: Evidence, limits: Limits) -> Evidence:
 
 def _quiet_inside(reading: LogReading) -> float:
     """Seconds by the log's own stamps between the last progress and the last line: heartbeats, mostly."""
-    if not reading.milestones or reading.milestones[-1].line < reading.last_progress_line:
-        return 0.0
-    return between(reading.milestones[-1].time, reading.last_time) or 0.0
+    return between(reading.last_progress_time, reading.last_time) or 0.0

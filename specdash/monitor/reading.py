@@ -104,6 +104,8 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     crowded_since: str | None = None
     """Printed time since when one or two requests have kept others waiting, tokens flowing."""
     last_progress_line: int = 0
+    last_progress_time: str | None = None
+    """Printed time of that line; None where it has none (bars)."""
     last_time: str | None = None
     """The newest printed time."""
     launches: int = 0

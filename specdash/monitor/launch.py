@@ -204,7 +204,11 @@ class Launch:
 
     def _nccl(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:
         self.nccl_at = now.at
-        if self.standing().phase == "dist_init":
+        phase = self.standing().phase
+        if phase in (None, "boot") and not self.over:
+            self.checklist.begin(("target", "dist_init", None, self._rank(told, record)), now)
+            self.moved(now)
+        elif phase == "dist_init":
             self.progress_at = now.at
 
     def _draft(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:

@@ -15,6 +15,9 @@ from specdash.monitor.signatures import Book, Frame, Meaning, Signature, make_bo
 
 T = TypeVar("T")
 
+ENGINES = ("sglang", "vllm")
+"""Files of this package with failure signatures of their own."""
+
 
 def parse_limits(data: Mapping[str, Any]) -> Limits:
     """The ``[limits]`` of a TOML document.
@@ -66,5 +69,5 @@ def default_limits() -> Limits:
 @lru_cache(maxsize=1)
 def default_book() -> Book:
     """The shipped signatures and words, read once."""
-    engines = {name: read_table(f"failures-{name}.toml").get("signature", []) for name in ("sglang", "vllm")}
+    engines = {name: read_table(f"{name}.toml").get("signature", []) for name in ENGINES}
     return parse_book(read_table("common.toml"), read_table("diagnoses.toml"), engines)

@@ -24,9 +24,12 @@ def outcome(
     lines: int,
     line_at: float | None,
     pending: bytes,
-    row_rank: str | None,
+    row: tuple[bool, str | None],
 ) -> LogReading:
-    """The reading after a piece, made from the one before it."""
+    """The reading after a piece, made from the one before it.
+
+    ``row`` is the line that is not ended: whether there is one, and whose bar it shows.
+    """
     launch = heard.launch
     items = launch.checklist.items
     known = heard.matched and heard.launch.grammar.name != GENERIC
@@ -77,7 +80,8 @@ def outcome(
         trouble=heard.trouble,
         carry=launch.carry(
             pending=pending,
-            row_rank=row_rank,
+            row_open=row[0],
+            row_rank=row[1],
             in_heartbeat=heard.in_heartbeat,
             in_trouble=heard.in_trouble,
             matched=heard.matched,

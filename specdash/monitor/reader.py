@@ -22,6 +22,7 @@ class Reader:
         self._heard = Hearing(reading, at)
         self._at = at
         self._pending = reading.carry.pending
+        self._row_open = reading.carry.row_open
         self._row_rank = reading.carry.row_rank
         self._lines = reading.lines
         self._late: dict[bytes, list[tuple[int, bytes, Rule]]] = {}
@@ -32,6 +33,7 @@ class Reader:
             data = _after_break(data)
         lines = (self._pending + data).split(b"\n")
         rest = lines.pop()
+        self._row_open = bool(rest) or (self._row_open and not lines)
         self._whole_lines(lines)
         *segments, rest = rest.split(b"\r")
         for raw in segments:
@@ -43,9 +45,9 @@ class Reader:
 
     def close(self) -> LogReading:
         """The file ends here: an unfinished line is a line."""
-        if self._pending:
+        if self._row_open:
             self._segment(self._pending)
-            self._pending = b""
+            self._pending, self._row_open = b"", False
             self._lines += 1
         return self._result(self._old.last_line_at)
 
@@ -130,7 +132,7 @@ class Reader:
             lines=self._lines,
             line_at=line_at,
             pending=self._pending,
-            row_rank=self._row_rank,
+            row=(self._row_open, self._row_rank),
         )
 
 

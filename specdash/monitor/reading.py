@@ -32,6 +32,8 @@ class Carry(msgspec.Struct, frozen=True, kw_only=True):
 
     pending: bytes = b""
     """The segment that is not ended yet."""
+    row_open: bool = False
+    """There are bytes behind the last LF."""
     row_rank: str | None = None
     """Who owns the bar of the line that is not ended yet."""
     facts: Facts = Facts()
@@ -161,7 +163,7 @@ def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReadin
     again = LogReading(grammar=grammar, engine=grammar.name)
     if not whole:
         # Too much went by to read it again: go on from here, with the right line numbers.
-        carry = Carry(pending=reading.carry.pending, row_rank=None)
+        carry = Carry(pending=reading.carry.pending, row_open=reading.carry.row_open)
         again = msgspec.structs.replace(again, lines=reading.lines, carry=carry)
     for earlier_at, earlier in reading.carry.backlog:
         again = Reader(again, earlier_at).take(earlier)

@@ -21,6 +21,7 @@ COMMANDS: Final[dict[str, str]] = {
     "watch": "The same without any key that changes something.",
     "status": "One look at a host: GPUs, servers, phases, readiness.",
     "log": "Milestones, verdict and diagnoses of a log file; no connection.",
+    "replay": "A recording through the same screens.",
     "demo": "The dashboard on a simulated host.",
     "sim": "Only the simulated host (Linux).",
     "keys": "All keys, by scope and risk.",

@@ -60,13 +60,14 @@ class Stage:
         """Whom a connection may ask: the dashboard, or the terminal where there is somebody."""
         return self._asks if self._asks is not None else ask_on_terminal()
 
-    async def play(self, sources: Sequence[Source]) -> int:
+    async def play(self, sources: Sequence[Source], *, farewell: bool = True) -> int:
         """Show the sources until the operator leaves; returns the exit code."""
         code = await (self._draw(sources) if self.screen else _narrate(sources))
-        from specdash.tui.plain import farewell
+        if farewell:
+            from specdash.tui import plain
 
-        with contextlib.suppress(OSError):  # a closed terminal hears no farewell
-            click.echo("\n".join(farewell([source.state for source in sources])), err=True)
+            with contextlib.suppress(OSError):  # a closed terminal hears no farewell
+                click.echo("\n".join(plain.farewell([source.state for source in sources])), err=True)
         if code == 0 and all(source.state.link.state == "refused" for source in sources):
             return _EXIT_NO_CONNECTION
         return code

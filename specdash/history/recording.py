@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, ClassVar, Final
 
 import msgspec
 
@@ -38,6 +38,8 @@ _MAGIC: Final = b"\x1f\x8b"
 
 class RecordingError(SpecdashError):
     """A file cannot be written, or is no recording that this version can play."""
+
+    exit_code: ClassVar[int] = 2
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag="recording"):

@@ -51,7 +51,7 @@ class ReplaySource:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        """Nothing is played yet. ``speed`` 2.0 plays twice as fast as it happened."""
+        """Nothing is played yet. ``speed`` 2.0 plays twice as fast as it happened, 0 stands still."""
         self.second = 0.0
         """Seconds of the recording that have been played."""
         self._recording, self._rules = recording, rules
@@ -86,6 +86,11 @@ class ReplaySource:
         """Every frame has been played."""
         return self._next is None
 
+    @property
+    def next_second(self) -> float:
+        """When the next frame comes; the end, where none does."""
+        return self.second if self._next is None else self._next[0]
+
     def log(self, server_key: str) -> LogBuffer | None:
         """The bytes of that server's log up to now."""
         return self._logs.of(self._memory, server_key)
@@ -105,7 +110,7 @@ class ReplaySource:
 
     async def run(self) -> None:
         """Play to the end at the given speed, then keep the last picture until stopped."""
-        while not self._stopped.is_set() and self._next is not None:
+        while self._speed and not self._stopped.is_set() and self._next is not None:
             wait = (self._next[0] - self._due()) / self._speed
             await self._sleep(min(max(0.0, wait), LONGEST_WAIT_S))
             self._play_until(self._due(), most=AT_ONCE)

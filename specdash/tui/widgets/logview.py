@@ -78,7 +78,7 @@ class LogView(ScrollView, can_focus=True):
             self.current, self.follow, self._seen, self._silence = None, True, (-1, -1), -1
             self.repaint()
         if buffer is None:
-            self.virtual_size = Size(self.size.width, 0)
+            self.virtual_size = Size(self.cells, 0)
             self.refresh()
         elif (buffer.version, buffer.shape) != self._seen or self.times == "age":
             self.sync()
@@ -93,11 +93,11 @@ class LogView(ScrollView, can_focus=True):
             if self.screen.selections:
                 self.screen.clear_selection()
         self._seen = (buffer.version, buffer.shape)
-        width = self.size.width if self.wrap else min(WIDEST, buffer.widest + 12)
+        width = self.cells if self.wrap else min(WIDEST, buffer.widest + 12)
         self._syncing = True
-        self.virtual_size = Size(max(width, self.size.width), self._virtual_height(buffer))
+        self.virtual_size = Size(max(width, self.cells), self._virtual_height(buffer))
         top = self.max_scroll_y if self.follow else buffer.row_of(self._top_line) - buffer.first_row
-        self.scroll_to(y=max(0, top), animate=False)
+        self.scroll_to(y=max(0, top), animate=False, force=True)
         self._syncing = False
         self._note_top()
         if self.follow:
@@ -109,7 +109,7 @@ class LogView(ScrollView, can_focus=True):
         rows = buffer.rows - buffer.first_row
         if not self.wrap or rows == 0:
             return rows
-        height, fit, used = self.size.height, 0, 0
+        height, fit, used = self.scrollable_content_region.height, 0, 0
         for number in range(buffer.rows - 1, buffer.first_row - 1, -1):
             used += len(self._parts(number))
             if used > height:
@@ -140,6 +140,11 @@ class LogView(ScrollView, can_focus=True):
             self.post_message(self.Moved())
 
     @property
+    def cells(self) -> int:
+        """Columns for text: what the scroll bar leaves."""
+        return self.scrollable_content_region.width
+
+    @property
     def waiting(self) -> int:
         """Lines that came since the view is held."""
         return 0 if self.follow or self.buffer is None else self.buffer.lines - self._held_at
@@ -158,7 +163,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _displayed(self, entry: LogRow) -> Row:
         if entry.kind != "line":
-            return rule_row(entry, self.size.width)
+            return rule_row(entry, self.cells)
         arrived = self.buffer.arrived(entry.line) if self.buffer else None
         prefix = time_text(self.times, arrived, self.now)
         short = self.times == "short"
@@ -181,11 +186,11 @@ class LogView(ScrollView, can_focus=True):
 
     def _parts(self, number: int) -> range:
         """First cells of the screen lines that a row takes when wrapped."""
-        return range(0, max(1, self._strip(number).cell_length), max(1, self.size.width))
+        return range(0, max(1, self._strip(number).cell_length), max(1, self.cells))
 
     def _layout(self) -> list[Piece]:
         """Which piece stands on each line of the screen."""
-        buffer, height = self.buffer, self.size.height
+        buffer, height = self.buffer, self.scrollable_content_region.height
         if buffer is None:
             return []
         first = buffer.first_row + self.scroll_offset.y
@@ -206,7 +211,7 @@ class LogView(ScrollView, can_focus=True):
 
     def render_line(self, y: int) -> Strip:
         """One line of cells."""
-        width = self.size.width
+        width = self.cells
         if self.buffer is None or self.buffer.rows == 0:
             return self._render_empty(y, width)
         if self._pieces is None:
@@ -234,22 +239,22 @@ class LogView(ScrollView, can_focus=True):
 
     def move(self, rows: int) -> None:
         """Some rows down, or up."""
-        self.scroll_to(y=self.scroll_offset.y + rows, animate=False)
+        self.scroll_to(y=self.scroll_offset.y + rows, animate=False, force=True)
 
     def sideways(self, cells: int) -> None:
         """Some cells to the right, or left."""
         if not self.wrap:
-            self.scroll_to(x=max(0, self.scroll_offset.x + cells), animate=False)
+            self.scroll_to(x=max(0, self.scroll_offset.x + cells), animate=False, force=True)
 
     def to_top(self) -> None:
         """The oldest row."""
-        self.scroll_to(y=0, animate=False)
+        self.scroll_to(y=0, animate=False, force=True)
 
     def to_end(self) -> None:
         """The newest row, and follow."""
         self.follow = True
         self.current = None
-        self.scroll_to(x=0, animate=False)
+        self.scroll_to(x=0, animate=False, force=True)
         self.sync()
         self.post_message(self.Moved())
 
@@ -271,7 +276,7 @@ class LogView(ScrollView, can_focus=True):
         """Wrap long lines or cut them."""
         self.wrap = not self.wrap
         if self.wrap:
-            self.scroll_to(x=0, animate=False)
+            self.scroll_to(x=0, animate=False, force=True)
         self.repaint()
         self.sync()
 
@@ -289,8 +294,8 @@ class LogView(ScrollView, can_focus=True):
             return
         self.hold()
         self.current = line
-        above = self.size.height // 3
-        self.scroll_to(y=max(0, buffer.row_of(line) - buffer.first_row - above), animate=False)
+        above = self.scrollable_content_region.height // 3
+        self.scroll_to(y=max(0, buffer.row_of(line) - buffer.first_row - above), animate=False, force=True)
         self.follow = False
         self._note_top()
         self._pieces = None

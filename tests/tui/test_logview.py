@@ -1,0 +1,304 @@
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.cells import cell_len
+from textual.app import App, ComposeResult
+from textual.geometry import Offset
+from textual.selection import Selection
+
+from specdash.logbuffer import LogBuffer
+from specdash.tui.themes import own_variables
+from specdash.tui.widgets.logline import hits, shorten, time_text
+from specdash.tui.widgets.logview import LogView
+from tests.tui.reading import SIZES
+from tests.tui.states import NOW
+
+
+class Viewer(App[None]):
+    """A log view and nothing else."""
+
+    CSS_PATH = "../../specdash/tui/specdash.tcss"
+    CSS = "#log, #log:focus { border: none; padding: 0; }"
+
+    def __init__(self, buffer: LogBuffer) -> None:
+        super().__init__()
+        self.buffer = buffer
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        return own_variables(self.current_theme)
+
+    def compose(self) -> ComposeResult:
+        yield LogView(id="log")
+
+    def on_mount(self) -> None:
+        self.look()
+
+    def look(self) -> None:
+        self.view.look(self.buffer, NOW)
+
+    @property
+    def view(self) -> LogView:
+        return self.query_one(LogView)
+
+    @property
+    def shown(self) -> list[str]:
+        width = self.view.cells
+        return [strip.text[:width].rstrip() for strip in self.screen._compositor.render_strips()]
+
+
+def numbered(numbers: Iterable[int]) -> bytes:
+    return b"".join(b"line %d\n" % number for number in numbers)
+
+
+def filled(many: int = 100) -> LogBuffer:
+    buffer = LogBuffer()
+    buffer.append(numbered(range(1, many + 1)))
+    return buffer
+
+
+async def test_it_follows_the_newest_line_until_scrolled_up_and_again_at_the_end() -> None:
+    app = Viewer(filled())
+    async with app.run_test(size=(30, 10)) as pilot:
+        await pilot.pause()
+        assert app.shown[-1] == " line 100"
+        app.buffer.append(b"line 101\n")
+        app.look()
+        await pilot.pause()
+        assert app.shown[-1] == " line 101"
+        app.view.move(-1)
+        await pilot.pause()
+        app.buffer.append(b"line 102\nline 103\n")
+        app.look()
+        await pilot.pause()
+        assert app.shown[-1] == " line 100", "held"
+        assert app.view.waiting == 2
+        app.view.move(99)
+        await pilot.pause()
+        assert app.view.follow
+        assert app.view.waiting == 0
+        assert app.shown[-1] == " line 103"
+
+
+async def test_the_mouse_wheel_holds_it_too() -> None:
+    app = Viewer(filled())
+    async with app.run_test(size=(30, 10)) as pilot:
+        await pilot.pause()
+        app.view._scroll_up_for_pointer(animate=False)
+        await pilot.pause()
+        assert not app.view.follow
+
+
+async def test_a_bar_is_one_row_that_moves_in_place() -> None:
+    app = Viewer(filled(3))
+    async with app.run_test(size=(40, 6)) as pilot:
+        await pilot.pause()
+        for percent in (10, 50, 90):
+            app.buffer.append(b"\rLoading %d%%" % percent)
+            app.look()
+            await pilot.pause()
+            assert [line for line in app.shown if line] == [
+                " line 1",
+                " line 2",
+                " line 3",
+                f" Loading {percent}%",
+            ]
+
+
+async def test_a_rule_put_above_what_is_read_does_not_move_it() -> None:
+    app = Viewer(filled())
+    async with app.run_test(size=(30, 10)) as pilot:
+        await pilot.pause()
+        app.view.jump(50)
+        await pilot.pause()
+        before = app.shown
+        app.buffer.rule(10, "phase", "weights")
+        app.look()
+        await pilot.pause()
+        assert app.shown == before
+        app.view.next_phase(back=True)
+        await pilot.pause()
+        at = app.shown.index("▌line 10")
+        assert app.shown[at - 1].startswith(" ── ▸ weights ──")
+
+
+async def test_what_falls_out_of_memory_does_not_move_what_is_read() -> None:
+    buffer = LogBuffer(budget=600_000)
+    for start in range(1, 40_001, 4_000):  # as frames bring it
+        buffer.append(numbered(range(start, start + 4_000)))
+    app = Viewer(buffer)
+    async with app.run_test(size=(30, 10)) as pilot:
+        await pilot.pause()
+        app.view.jump(39_000)
+        await pilot.pause()
+        before = app.shown
+        buffer.append(numbered(range(40_001, 60_001)))
+        app.look()
+        await pilot.pause()
+        assert buffer.first_line > 1
+        assert app.shown == before
+
+
+async def test_find_goes_from_the_newest_back_then_on_and_round_and_marks_the_hits() -> None:
+    buffer = filled(50)
+    buffer.append(b"needle one\n" + numbered(range(51, 60)) + b"a Needle two, needle\n")
+    app = Viewer(buffer)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        assert app.view.find("needle")
+        await pilot.pause()
+        assert "▌a Needle two, needle" in app.shown
+        assert app.view.find_next()
+        await pilot.pause()
+        assert "▌needle one" in app.shown, "round the end"
+        assert not app.view.find("nothing like it")
+        assert not app.view.follow
+
+
+async def test_errors_marks_and_silences_are_jumped_to() -> None:
+    buffer = LogBuffer()
+    buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 18:00:00] b\n")
+    buffer.append(b"RuntimeError: boom\n" + numbered(range(40)))
+    app = Viewer(buffer)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        assert app.view.next_error()
+        await pilot.pause()
+        assert "▌RuntimeError: boom" in app.shown
+        silence = app.view.next_silence()
+        assert silence is not None
+        assert silence.seconds == 8 * 3600
+        await pilot.pause()
+        assert "▌18:00:00 b" in app.shown
+        assert app.view.toggle_mark() is True
+        app.view.sync()
+        await pilot.pause()
+        assert any("◆ marked at line 2" in line for line in app.shown)
+        assert app.view.toggle_mark() is False
+
+
+async def test_wrapped_lines_show_all_of_a_long_line_and_the_end_stays_at_the_bottom() -> None:
+    buffer = filled(20)
+    long = "".join(f"word{number:03d} " for number in range(20))
+    buffer.append(long.encode() + b"\n")
+    app = Viewer(buffer)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        assert "word019" not in "".join(app.shown)
+        app.view.toggle_wrap()
+        await pilot.pause()
+        text = "".join(line.ljust(40)[:39] for line in app.shown)
+        assert "word019" in "".join(app.shown)
+        assert "word000" in text
+        app.view.to_top()
+        await pilot.pause()
+        assert app.shown[0] == " line 1"
+        app.view.move(99)
+        await pilot.pause()
+        assert "word019" in "".join(app.shown)
+        app.view.toggle_wrap()
+        await pilot.pause()
+        assert "word019" not in "".join(app.shown)
+
+
+async def test_sideways_shows_the_rest_of_a_line() -> None:
+    buffer = LogBuffer()
+    buffer.append(b"0123456789" * 10 + b"END\n")
+    app = Viewer(buffer)
+    async with app.run_test(size=(20, 3)) as pilot:
+        await pilot.pause()
+        for _ in range(12):
+            app.view.sideways(8)
+        await pilot.pause()
+        assert app.shown[0].endswith("END")
+
+
+async def test_times_are_short_printed_of_arrival_or_age() -> None:
+    buffer = LogBuffer()
+    buffer.append(b"[2026-11-29 10:00:00 TP0] old\n", break_="start")
+    buffer.append(b"[2026-11-29 10:00:01 TP0] new\n", at=NOW - 65)
+    app = Viewer(buffer)
+    async with app.run_test(size=(50, 3)) as pilot:
+        await pilot.pause()
+        assert app.shown[:2] == [" 10:00:00 TP0 old", " 10:00:01 TP0 new"]
+        assert app.view.next_times() == "printed"
+        await pilot.pause()
+        assert app.shown[1] == " [2026-11-29 10:00:01 TP0] new"
+        app.view.next_times()
+        await pilot.pause()
+        assert app.shown[0] == "           [2026-11-29 10:00:00 TP0] old"[1:]
+        assert app.shown[1].endswith(" [2026-11-29 10:00:01 TP0] new")
+        assert app.shown[1][3] == app.shown[1][6] == ":"
+        app.view.next_times()
+        await pilot.pause()
+        assert app.shown[1] == "     1:05 [2026-11-29 10:00:01 TP0] new"
+
+
+async def test_the_mouse_selects_text_without_the_gutter() -> None:
+    app = Viewer(filled(3))
+    async with app.run_test(size=(30, 5)) as pilot:
+        await pilot.pause()
+        await pilot.mouse_down("#log", offset=(0, 0))
+        await pilot.hover("#log", offset=(4, 1))
+        await pilot.mouse_up("#log", offset=(4, 1))
+        await pilot.pause()
+        assert app.screen.get_selected_text() == "line 1\nline"
+        assert app.view.chosen_text() == "line 1\nline 2\nline 3"
+
+
+def test_a_selection_reaches_beyond_the_screen_by_line_and_column() -> None:
+    view = LogView()
+    view.buffer = filled(1000)
+    chosen = view.get_selection(Selection(Offset(6, 9), Offset(5, 799)))
+    assert chosen is not None
+    lines = chosen[0].split("\n")
+    assert len(lines) == 791
+    assert (lines[0], lines[1], lines[-1]) == ("10", "line 11", "line")
+
+
+async def test_hostile_text_stays_text_and_every_line_keeps_its_width() -> None:
+    buffer = LogBuffer()
+    hostile = [
+        b"\x1b[2J\x1b[31mred\x1b[0m \x1b]52;c;aGFjaw==\x07 \x9b31m",
+        b"[red]markup[/red] [/b] [/] [@click=app.quit]x[/]",
+        "‮gnp.exe ‏ bidi ﻿".encode(),
+        "漢字 e\u0301 👩‍👩‍👧 🚀 ｗｉｄｅ".encode() * 3,
+        b"\xff\xfe bad bytes \x00\x08\x7f",
+        b"x" * 12_000 + b" ERROR",
+        b"\t\ttabs\x0b\x0c",
+    ]
+    buffer.append(b"\n".join(hostile) + b"\n")
+    app = Viewer(buffer)
+    for size in SIZES:
+        async with app.run_test(size=size) as pilot:
+            await pilot.pause()
+            strips = app.screen._compositor.render_strips()
+            for strip in strips:
+                assert cell_len(strip.text) == size[0]
+                assert not any(ord(char) < 32 or 0x7F <= ord(char) < 0xA0 for char in strip.text)
+            text = "\n".join(strip.text for strip in strips)
+            assert "[red]markup[/red] [/b]" in text
+            assert "‮" not in text
+            app.view.toggle_wrap()
+            await pilot.pause()
+            assert {cell_len(strip.text) for strip in app.screen._compositor.render_strips()} == {size[0]}
+        app = Viewer(buffer)
+
+
+def test_dates_are_cut_only_where_they_open_a_line() -> None:
+    assert shorten("[2026-11-29 12:33:55 TP0] Init") == ("12:33:55", " TP0 Init")
+    assert shorten("2026-11-29 12:33:55,123 - INFO") == ("12:33:55", " - INFO")
+    assert shorten("[2026-11-29 12:33:52] server_args=X") == ("12:33:52", " server_args=X")
+    for same in ("INFO 11-29 14:39:49 [x.py:1] a", "at 2026-11-29 12:33:55 it", "", "[2026-11-29 1"):
+        assert shorten(same) == ("", same)
+
+
+def test_hits_follow_the_rule_for_capitals_and_survive_odd_letters() -> None:
+    assert [span.text for span in hits("aXbxc", "x", "plain") if span.tone == "hit"] == ["X", "x"]
+    assert [span.text for span in hits("aXbxc", "X", "plain") if span.tone == "hit"] == ["X"]
+    assert "".join(span.text for span in hits("İx and x", "x", "plain")) == "İx and x"
+
+
+def test_what_was_there_before_us_has_no_time_of_arrival() -> None:
+    assert time_text("arrival", None, NOW).strip() == ""
+    assert len(time_text("arrival", NOW, NOW)) == len(time_text("age", NOW - 3, NOW)) == 9

@@ -15,6 +15,7 @@ import click
 
 from specdash import __version__
 from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
 
 COMMANDS: Final[dict[str, str]] = {
     "connect": "The dashboard of one or more hosts.",
@@ -105,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def _complain(message: str, hint: str | None = None) -> None:
-    line = " ".join(message.split())
+    line = clean_line(" ".join(message.split()))
     click.echo(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
 
 

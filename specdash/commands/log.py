@@ -48,6 +48,7 @@ def command(
     from specdash.engines.loader import shipped
     from specdash.errors import SpecdashError
     from specdash.monitor.logtext import in_words
+    from specdash.sanitise import clean_line
 
     seen = _evidence(evidence)
     results: list[tuple[LogReading, Judged]] = []
@@ -56,11 +57,11 @@ def command(
         try:
             results.append(_look(name, shipped(), engine, silent_for, seen))
         except SpecdashError as error:
-            click.echo(f"specdash: {error}", err=True)
+            click.echo(clean_line(f"specdash: {error}"), err=True)
             failed = True
             continue
         if not as_json:
-            title = [f"== {name}"] if len(files) > 1 else []
+            title = [clean_line(f"== {name}")] if len(files) > 1 else []
             click.echo("\n".join([*title, *in_words(*results[-1], milestones=milestones)]))
     if as_json and results:
         click.echo(_encode(results, single=len(files) == 1))

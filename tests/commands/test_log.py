@@ -1,0 +1,223 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdash.cli import main
+from tests.monitor.logs_of import FOLDER, told, whole
+
+HEALTHY = str(FOLDER / "sglang" / "02-healthy-tp8-eagle3-v0.5.23.log")
+STALLED = str(FOLDER / "sglang" / "03-stalled-graph-capture-tp8-eagle3-v0.5.5.log")
+OOM = str(FOLDER / "sglang" / "04-oom-graph-capture-tp8-v0.5.23.log")
+
+
+def log(*arguments: str, capsys: pytest.CaptureFixture[str]) -> tuple[int | str | None, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(["log", *arguments])
+    out, err = capsys.readouterr()
+    return end.value.code, out, err
+
+
+def document(*arguments: str, capsys: pytest.CaptureFixture[str]) -> Any:
+    _, out, _ = log("--json", *arguments, capsys=capsys)
+    assert out.count("\n") == 1
+    return json.loads(out)
+
+
+def test_a_healthy_log_is_told_calmly(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = log(HEALTHY, capsys=capsys)
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    assert lines[0] == "● ready"
+    assert "SGLang" in lines[1]
+    assert "EAGLE3 3 steps" in lines[1]
+    assert "  ✓ weights target  5:46" in lines
+    assert "✖" not in out
+
+
+def test_a_crash_is_told_with_its_cause_and_the_way_out(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = log(OOM, capsys=capsys)
+    assert code == 1
+    assert out.startswith("✖ crashed in graphs of the target")
+    assert "oom_capture" in out
+    assert "line 71, TP5" in out
+    assert "→ lower --mem-fraction-static" in out
+
+
+def test_silence_is_called_a_stall_only_when_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = log(STALLED, capsys=capsys)
+    assert code == 0
+    assert out.startswith("◐ capturing in graphs of the target, 3 of 10 batches")
+    code, out, _ = log(STALLED, "--silent-for", "800", capsys=capsys)
+    assert code == 1
+    assert out.startswith(
+        "✖ stalled in graphs of the target, 3 of 10 batches, no progress for 13:20 (limit 2:00)"
+    )
+
+
+def test_milestones_are_listed_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = log(HEALTHY, capsys=capsys)
+    _, listed, _ = log(HEALTHY, "--milestones", capsys=capsys)
+    assert len(listed.splitlines()) == len(out.splitlines()) + len(told(Path(HEALTHY).name).milestones)
+    assert "2026-11-02 11:06:39  capture end  TP3 target verify" in listed
+
+
+def test_the_document_has_the_fields_of_the_contract(capsys: pytest.CaptureFixture[str]) -> None:
+    doc = document(STALLED, "--silent-for", "821", capsys=capsys)
+    assert doc["schema"] == 1
+    assert (doc["engine"], doc["state"], doc["phase"], doc["role"]) == (
+        "sglang",
+        "stalled",
+        "capture",
+        "target",
+    )
+    assert doc["progress"] == {"done": 3, "total": 10, "unit": "batches"}
+    assert (doc["verdict"]["word"], doc["verdict"]["since_s"], doc["verdict"]["limit_s"]) == (
+        "stalled",
+        821,
+        120,
+    )
+    assert doc["alarm"] is True
+    assert set(doc["milestones"][0]) == {"line", "rank", "role", "phase", "part", "event", "time"}
+
+
+def test_several_files_make_a_list(capsys: pytest.CaptureFixture[str]) -> None:
+    doc = document(HEALTHY, OOM, capsys=capsys)
+    assert [one["state"] for one in doc] == ["ready", "crashed"]
+
+
+def test_several_files_are_told_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = log(HEALTHY, OOM, capsys=capsys)
+    assert code == 1
+    assert f"== {HEALTHY}\n● ready" in out
+    assert f"== {OOM}\n✖ crashed" in out
+
+
+def test_evidence_beside_the_log_is_weighed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evidence = tmp_path / "seen.json"
+    evidence.write_text('{"compilers": 3, "changed_s": {"progress": 100}}')
+    doc = document(STALLED, "--silent-for", "100", "--evidence", str(evidence), capsys=capsys)
+    assert doc["state"] == "capturing"
+    assert doc["alarm"] is False
+
+
+@pytest.mark.parametrize("text", ["{", '{"gpu": 1}', '{"workers": [{"state": "X"}], "http": 3}'])
+def test_wrong_evidence_is_one_line_that_names_the_file(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evidence = tmp_path / "seen.json"
+    evidence.write_text(text)
+    code, _, err = log(STALLED, "--evidence", str(evidence), capsys=capsys)
+    assert code == 2
+    assert err.count("\n") == 1
+    assert "seen.json" in err
+
+
+def test_standard_input_is_read_to_its_end(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with Path(OOM).open("rb") as file:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(file))
+        code, out, _ = log("-", capsys=capsys)
+    assert code == 1
+    assert out.startswith("✖ crashed")
+
+
+def test_a_compressed_log_is_unpacked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    packed = tmp_path / "old.log.gz"
+    packed.write_bytes(gzip.compress(whole("vllm-gpu-run3-S1")))
+    doc = document(str(packed), capsys=capsys)
+    assert (doc["engine"], doc["version"], doc["state"]) == ("vllm", "0.26.0", "stopped")
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "no such file"),
+        (b"\x7fELF\x02\x01\x01" + bytes(range(256)) * 20, "not a text file"),
+        (bytes(range(32)) * 200, "not a text file"),
+        ("hello".encode("utf-16"), "UTF-16"),
+        (b"\x28\xb5\x2f\xfd" + b"x" * 50, "zstd"),
+        (gzip.compress(b"hello\n" * 10000)[:60], "damaged or cut off"),
+    ],
+)
+def test_what_is_no_log_is_said_in_one_line(
+    content: bytes | None, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "thing"
+    if content is not None:
+        path.write_bytes(content)
+    code, out, err = log(str(path), capsys=capsys)
+    assert (code, out) == (1, "")
+    assert err.count("\n") == 1
+    assert says in err
+    assert "thing" in err
+
+
+def test_a_directory_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "is a directory" in log(str(tmp_path), capsys=capsys)[2]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_file_of_somebody_else_is_said_to_be_unreadable(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x"
+    path.write_text("x")
+    path.chmod(0)
+    assert "may not be read" in log(str(path), capsys=capsys)[2]
+
+
+def test_one_missing_file_does_not_hide_the_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = log(str(tmp_path / "gone"), HEALTHY, capsys=capsys)
+    assert code == 1
+    assert "● ready" in out
+    assert "no such file" in err
+
+
+def test_an_unknown_engine_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    code, _, err = log(HEALTHY, "--engine", "tgi", capsys=capsys)
+    assert code == 2
+    assert "sglang, vllm" in err
+
+
+def test_an_unknown_format_says_so_and_is_no_alarm(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "nginx.log"
+    path.write_text("hello\nworld\n")
+    code, out, _ = log(str(path), capsys=capsys)
+    assert code == 0
+    assert out.startswith("? unknown")
+    assert "format unknown, verdicts limited" in out
+
+
+def test_a_log_without_a_byte_is_unknown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.log"
+    path.write_bytes(b"")
+    assert document(str(path), capsys=capsys)["state"] == "unknown"
+
+
+def test_secrets_and_escape_codes_do_not_leave_the_log(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(
+        b"[2026-11-02 10:00:00] server_args={'model_path': 'm\x1b]0;owned\x07', 'api_key': 'hunter2'}\n"
+        b"[2026-11-02 10:00:01] Scheduler hit an exception: Traceback (most recent call last):\n"
+        b"ValueError: --api-key hunter2 \x1b[2J is bad\n"
+    )
+    for arguments in ([str(path)], [str(path), "--json"], [str(path), "--milestones"]):
+        _, out, err = log(*arguments, capsys=capsys)
+        assert "hunter2" not in out + err
+        assert "\x1b" not in out + err
+        assert "\\u001b" not in out + err

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import importlib
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from specdash import __version__
+from specdash.cli import COMMANDS, main
+
+HEAVY = ("textual", "asyncssh", "httpx", "rich", "msgspec", "prometheus_client")
+
+
+def run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int | str | None, str, str]:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    out, err = capsys.readouterr()
+    return end.value.code, out, err
+
+
+def imported_by(arguments: list[str]) -> set[str]:
+    script = (
+        "import sys, contextlib, io\n"
+        "from specdash.cli import main\n"
+        "with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):\n"
+        f"    main({arguments!r})\n"
+        "print(*sys.modules)"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(answer.stdout.split())
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], []])
+def test_the_front_door_opens_without_the_heavy_furniture(arguments: list[str]) -> None:
+    modules = imported_by(arguments)
+    assert not modules & set(HEAVY)
+    assert not [name for name in modules if name.startswith("specdash.commands.")]
+
+
+def test_reading_a_log_needs_neither_a_screen_nor_ssh(tmp_path: Path) -> None:
+    log = tmp_path / "x.log"
+    log.write_text("[2026-11-02 11:00:09 TP0] Init parallel begin.\n")
+    assert not imported_by(["log", str(log)]) & {"textual", "asyncssh", "httpx", "rich"}
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"], capsys) == (0, f"specdash {__version__}\n", "")
+
+
+def test_help_lists_every_command_with_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(["--help"], capsys)
+    assert code == 0
+    for name, sentence in COMMANDS.items():
+        assert f"  {name} " in out
+        assert sentence.split(";")[0][:40] in " ".join(out.split())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_listed_command_exists(name: str) -> None:
+    assert callable(importlib.import_module(f"specdash.commands.{name}").command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["nope"], "No such command 'nope'"),
+        (["--nope"], "No such option"),
+        (["log"], "Missing argument"),
+        (["log", "x", "--silent-for", "soon"], "--silent-for"),
+        (["log", "x", "--silent-for", "-1"], "--silent-for"),
+    ],
+)
+def test_wrong_usage_is_one_line_that_names_the_help(
+    arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run(arguments, capsys)
+    assert (code, out) == (2, "")
+    assert err.startswith("specdash: ")
+    assert err.count("\n") == 1
+    assert says in err
+    assert "--help shows the usage" in err
+
+
+def test_our_own_faults_are_one_line_and_ask_for_a_report(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(COMMANDS, "broken", "x")
+    monkeypatch.delenv("SPECDASH_DEBUG", raising=False)
+    code, _, err = run(["broken"], capsys)
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "SPECDASH_DEBUG=1" in err
+    monkeypatch.setenv("SPECDASH_DEBUG", "1")
+    with pytest.raises(ModuleNotFoundError):
+        main(["broken"])
+
+
+def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
+    command = [sys.executable, "-m", "specdash", "--help"]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    process = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write_end)
+    assert process.stderr == ""
+
+
+def test_a_complaint_cannot_carry_escape_codes(capsys: pytest.CaptureFixture[str]) -> None:
+    _, _, err = run(["log", "/no\x1b[31m/such\x07file"], capsys)
+    assert "\x1b" not in err
+    assert "no such file" in err

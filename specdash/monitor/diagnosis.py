@@ -18,7 +18,8 @@ from specdash.monitor.hangs import key_of_quiet, key_of_stall
 from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
 from specdash.monitor.limits import Limits
 from specdash.monitor.liveness import suspects
-from specdash.monitor.rootcause import Cause, find_cause, notes
+from specdash.monitor.logtime import between
+from specdash.monitor.rootcause import Cause, find_cause
 from specdash.monitor.signatures import Book
 from specdash.monitor.speech import say, say_trouble
 from specdash.monitor.trouble import Trouble, Troubles
@@ -47,10 +48,19 @@ class LogWords(msgspec.Struct, frozen=True, kw_only=True):
     troubles: Troubles = Troubles()
     last_life: int = 0
     """Line of the last progress."""
+    last_time: str | None = None
+    """The newest printed time."""
     hidden_load: bool = False
     """Weights are being read, and its log has not got that far: the workers log elsewhere."""
     slow_queue: bool = False
     """One request keeps the batch while others wait, and tokens still come."""
+
+    def is_fresh(self, note: Trouble, book: Book, silent_s: float | None) -> bool:
+        """What this line says has not faded."""
+        meaning = book.meanings.get(note.key)
+        if meaning is None or meaning.fades_s is None:
+            return True
+        return (between(note.time, self.last_time) or 0.0) + (silent_s or 0.0) <= meaning.fades_s
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -199,7 +209,7 @@ class _Case:
     def _degradations(self) -> Iterator[str]:
         if self.evidence.phase != "serving":
             return
-        for note in notes(self.words.troubles):
+        for note in self.words.troubles.notes:
             meaning = self.book.meanings.get(note.key)
             if meaning and meaning.state == "degraded" and self._still_true(note):
                 yield note.key
@@ -212,10 +222,12 @@ class _Case:
             yield "late_jit_after_ready"  # compiling while tokens come is no one's concern
 
     def _still_true(self, note: Trouble) -> bool:
-        """A failed health check matters while the answers do not say that all is well again."""
-        if note.key != "health_503_busy_prefill":
-            return True
-        return not answers.answered(self.evidence.health)
+        """Some lines tell of a passing state; a failed health check is a busy server only if it goes on."""
+        if note.key == "health_503_busy_prefill" and (
+            note.line > self.words.last_life or answers.answered(self.evidence.health)
+        ):
+            return False
+        return self.words.is_fresh(note, self.book, self.evidence.line_age_s)
 
     def healthy(self) -> Judged:
         """Nothing is wrong; say what it is doing."""
@@ -223,14 +235,14 @@ class _Case:
         phase = evidence.phase
         if phase is None:
             return self._judged("unknown", [])
-        warned = [self._of_note(note.key, root=False) for note in notes(words.troubles) if self._warns(note)]
+        warned = [self._of_note(note.key, root=False) for note in words.troubles.notes if self._warns(note)]
         key = answers.readiness_key(evidence, words.engine, words.ready)
         if phase == "serving":
             lost = evidence.line_age_s is not None and evidence.line_age_s > LOST_LOG_S
             lost = lost and answers.generates(evidence)
             key = key or ("log_stream_lost" if lost else "ready")
         else:
-            jit = any(note.key == "healthy_deepgemm_jit" for note in notes(words.troubles))
+            jit = any(note.key == "healthy_deepgemm_jit" for note in words.troubles.notes)
             hidden = "healthy_slow_nfs_load" if words.hidden_load else ""
             key = key or hidden or key_of_quiet(evidence, verdict, self.limits, jit)
         if warned and key in ("ready", "healthy_startup"):
@@ -247,7 +259,7 @@ class _Case:
         return say(self.book, key, engine=self.words.engine, evidence=evidence, rank=rank)
 
     def _of_note(self, key: str, root: bool) -> Diagnosis:
-        note = next((one for one in notes(self.words.troubles) if one.key == key), None)
+        note = next((one for one in self.words.troubles.notes if one.key == key), None)
         if note is None:
             return say(self.book, key, engine=self.words.engine, root=root)
         said = say_trouble(self.book, note, key, engine=self.words.engine, root=root)
@@ -310,7 +322,7 @@ def refine(cause: Cause, troubles: Troubles) -> str:
     root, key = cause.root, cause.key
     if key.startswith("oom_") and _others_hold(root):
         return "leftover_gpu_memory"
-    compiled = any(note.key == "healthy_deepgemm_jit" and note.line < root.line for note in notes(troubles))
+    compiled = any(note.key == "healthy_deepgemm_jit" and note.line < root.line for note in troubles.notes)
     if key == "nccl_timeout" and (compiled or root.phase == "compile"):
         return "nccl_timeout_during_jit"
     return key

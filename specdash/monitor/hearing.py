@@ -126,6 +126,7 @@ class Hearing:
             phase=standing.phase,
             role=standing.role,
             engine=self._engine,
+            time=record.time,
         )
 
     def _unknown(self, record: Record, *, exceptions: bool = True) -> None:

@@ -38,7 +38,7 @@ def judge_log(
 
     ``silent_for``: seconds since its last byte. None: not known, and then no quiet is ever called a stall.
     """
-    seen = gather(reading, silent_for, evidence or Evidence(), limits)
+    seen = gather(reading, silent_for, evidence or Evidence(), limits, book)
     verdict = assess(seen, limits, learned)
     if silent_for is None and verdict.word == "unknown" and seen.phase is not None:
         clock = Reason(
@@ -81,11 +81,14 @@ def words_of(reading: LogReading) -> LogWords:
         crashed=crash is not None and (stop is None or crash < stop),
         troubles=memory.found,
         last_life=reading.last_progress_line,
+        last_time=reading.last_time,
         slow_queue=(between(reading.crowded_since, reading.last_time) or 0.0) >= CROWDED_S,
     )
 
 
-def gather(reading: LogReading, silent_for: float | None, given: Evidence, limits: Limits) -> Evidence:
+def gather(
+    reading: LogReading, silent_for: float | None, given: Evidence, limits: Limits, book: Book
+) -> Evidence:
     """One picture of the log's words, its silence and the evidence; what the evidence says outranks."""
     words = words_of(reading)
     quiet = given.progress_age_s
@@ -106,7 +109,7 @@ def gather(reading: LogReading, silent_for: float | None, given: Evidence, limit
         batch_age_s=quiet if reading.phase == "serving" else None,
         line_age_s=silent_for,
         tokens_age_s=_tokens_age(given),
-        running=_running(reading, given),
+        running=_running(reading, given, _asked_in_vain(words, book, silent_for)),
         zero_stats_s=zero_s,
         ready=words.ready,
         stopping=words.stopped,
@@ -115,7 +118,17 @@ def gather(reading: LogReading, silent_for: float | None, given: Evidence, limit
     return _placed(seen, limits)
 
 
-def _running(reading: LogReading, given: Evidence) -> int | None:
+def _asked_in_vain(words: LogWords, book: Book, silent_for: float | None) -> bool:
+    """The engine's own health check has failed, and nothing has moved since."""
+    return any(
+        note.key == "health_503_busy_prefill"
+        and note.line > words.last_life
+        and words.is_fresh(note, book, silent_for)
+        for note in words.troubles.notes
+    )
+
+
+def _running(reading: LogReading, given: Evidence, asked_in_vain: bool) -> int | None:
     """Requests at work. A last batch line tells nothing once the log is silent, unless tokens stood still."""
     if given.running is not None:
         return given.running
@@ -124,8 +137,8 @@ def _running(reading: LogReading, given: Evidence) -> int | None:
         return told
     if answers.generates(given):
         return None
-    asked = answers.starved(given) or (answers.unwell(given.health) and reading.phase == "serving")
-    return told or 1 if asked else None
+    unwell = answers.unwell(given.health) and reading.phase == "serving"
+    return told or 1 if unwell or asked_in_vain or answers.starved(given) else None
 
 
 def _tokens_age(given: Evidence) -> float | None:

@@ -31,21 +31,12 @@ def find_cause(troubles: Troubles, last_life: int | None = None) -> Cause | None
     exception needs more than being the last word.
     """
     stop = troubles.stop_line
-    deadly = [
-        trouble
-        for trouble in troubles.found
-        if trouble.kind not in ("note", "stop") and (stop is None or trouble.line < stop)
-    ]
+    deadly = [trouble for trouble in troubles.found if stop is None or trouble.line < stop]
     root, key = _pick(deadly, last_life)
     if root is None:
         return None
     victims = tuple(one for one in deadly if one is not root and one.kind != "fatal")
     return Cause(root=root, key=key, victims=victims)
-
-
-def notes(troubles: Troubles) -> tuple[Trouble, ...]:
-    """What is worth saying although nobody died of it."""
-    return tuple(trouble for trouble in troubles.found if trouble.kind == "note" and trouble.key)
 
 
 def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None, str]:

@@ -80,6 +80,8 @@ class Meaning(Row, frozen=True, kw_only=True):
     severity: Severity
     state: State | None = None
     """The state of a server that has it; None: as the phase and the verdict say."""
+    fades_s: float | None = None
+    """A line that says so matters for this long; None: as long as the server lives."""
     remedy: tuple[str, ...] = ()
     remedy_of: Mapping[str, tuple[str, ...]] = {}
     """Remedies in an engine's own words."""

@@ -51,12 +51,16 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True):
     role: Role | None = None
     fatal: bool = False
     """Its process had just said that it is ending."""
+    time: str | None = None
+    """As printed."""
 
 
 class Troubles(msgspec.Struct, frozen=True, kw_only=True):
     """What was collected since the last launch in this log."""
 
     found: tuple[Trouble, ...] = ()
+    notes: tuple[Trouble, ...] = ()
+    """Worth saying, nobody died of it: the newest of each diagnosis."""
     stop_line: int | None = None
     """Where somebody asked the server to end."""
     dropped: int = 0
@@ -77,6 +81,7 @@ class TroubleMemory(msgspec.Struct, frozen=True, kw_only=True):
 
     first: tuple[Trouble, ...] = ()
     last: tuple[Trouble, ...] = ()
+    notes: tuple[Trouble, ...] = ()
     dropped: int = 0
     stop_line: int | None = None
     known: frozenset[tuple[str, str, str, bool]] = frozenset()
@@ -87,7 +92,12 @@ class TroubleMemory(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def found(self) -> Troubles:
         """Everything kept so far, in the order of the log."""
-        return Troubles(found=(*self.first, *self.last), stop_line=self.stop_line, dropped=self.dropped)
+        return Troubles(
+            found=(*self.first, *self.last),
+            notes=self.notes,
+            stop_line=self.stop_line,
+            dropped=self.dropped,
+        )
 
 
 class TroubleCollector:
@@ -107,6 +117,7 @@ class TroubleCollector:
         return TroubleMemory(
             first=tuple(self._first),
             last=tuple(self._last),
+            notes=tuple(self._notes.values()),
             dropped=self._dropped,
             stop_line=self._stop_line,
             known=frozenset(self._known),
@@ -123,6 +134,7 @@ class TroubleCollector:
     def _load(self, memory: TroubleMemory) -> None:
         self._first = list(memory.first)
         self._last = deque(memory.last, maxlen=KEPT_LAST)
+        self._notes = {note.key: note for note in memory.notes}
         self._dropped = memory.dropped
         self._stop_line = memory.stop_line
         self._known = set(memory.known)
@@ -141,6 +153,7 @@ class TroubleCollector:
         phase: Phase | None = None,
         role: Role | None = None,
         engine: str | None = None,
+        time: str | None = None,
     ) -> None:
         """Look at one physical line (1-based number), its log prefix already stripped.
 
@@ -157,7 +170,16 @@ class TroubleCollector:
         if not text.strip():
             return
         words = text.strip()[:TEXT_KEPT]
-        at = Trouble(line=line, rank=rank, source=source, text=words, kind=None, phase=phase, role=role)
+        at = Trouble(
+            line=line,
+            rank=rank,
+            source=source,
+            text=words,
+            kind=None,
+            phase=phase,
+            role=role,
+            time=time,
+        )
         seen = self._process(source)
         if seen.headless is not None:
             (began, name), seen.headless = seen.headless, None
@@ -241,6 +263,9 @@ class TroubleCollector:
     def _keep(self, trouble: Trouble) -> None:
         if trouble.kind == "stop":
             self._stop_line = self._stop_line or trouble.line
+            return
+        if trouble.kind == "note":
+            self._notes[trouble.key] = trouble
             return
         name = trouble.key or trouble.exception
         words = trouble.message if name else trouble.text

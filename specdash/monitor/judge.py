@@ -73,12 +73,19 @@ def _ended(
     if judged.state not in ("crashed", "stopped"):
         judged = replace(judged, state="stopped" if asked else "crashed")
     judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)
-    if left and not asked:
+    if left and not asked and _may_hold(left, gpus):
         orphans = _orphans(memory, left, gpus, rules)
         known = tuple(d for d in judged.diagnoses if d.severity != "info")
         first = replace(orphans, root=not any(d.root for d in known))
         judged = replace(judged, state="crashed", verdict=verdict, diagnoses=(*known, first))
     return judged
+
+
+def _may_hold(left: tuple[Process, ...], gpus: tuple[Gpu, ...]) -> bool:
+    """They own GPU memory, as far as can be seen; where nothing can be seen it is not said."""
+    pids = {process.pid for process in left}
+    owns = any(owner.pid in pids for gpu in gpus for owner in gpu.owners)
+    return owns or any(process.uvm for process in left)
 
 
 def _orphans(

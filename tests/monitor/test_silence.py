@@ -138,3 +138,14 @@ def test_a_card_that_stopped_answering_vetoes_no_stall() -> None:
     assert only_server(run(loads(39.0, 30.0), loads(41.0, 30.0), memory=memory)).state == "stalled"
     still_hot = msgspec.structs.replace(hot, at=39.5)
     assert only_server(run(loads(39.0, 30.0), still_hot, loads(41.0, 30.0), memory=memory)).state == "ready"
+
+
+def test_workers_left_behind_hold_memory_only_where_that_was_seen() -> None:
+    _, *workers = server("SSS")
+    left = [msgspec.structs.replace(worker, ppid=1, uvm=False) for worker in workers]
+    blind = only_server(run(processes(30.0, *left), memory=begun()))
+    assert blind.state == "crashed"
+    assert "orphan_processes" not in {diagnosis.key for diagnosis in blind.diagnoses}
+    seen = only_server(run(gpus(29.0, 70.0, 70.0), processes(30.0, *left), memory=begun()))
+    (orphans,) = [diagnosis for diagnosis in seen.diagnoses if diagnosis.key == "orphan_processes"]
+    assert orphans.evidence == "TP0 102 holds 70.0 GiB; TP1 103 holds 70.0 GiB"

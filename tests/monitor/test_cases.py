@@ -36,18 +36,21 @@ def reports() -> list[tuple[str, Case]]:
     ]
 
 
+def start_text(data: dict[str, Any], name: str) -> str:
+    part = data["start"][name]
+    before = start_text(data, part["after"]) + "\n" if "after" in part else ""
+    return f"{before}{part['text']}"
+
+
 def made() -> list[Case]:
     data = tomli.loads((DATA / "made.toml").read_text("utf-8"))
-
-    def start(name: str) -> str:
-        part = data["start"][name]
-        before = start(part["after"]) + "\n" if "after" in part else ""
-        return f"{before}{part['text']}"
 
     return [
         {
             **case,
-            "log": "\n".join([*([start(case["after"])] if "after" in case else []), case.get("log", "")]),
+            "log": "\n".join(
+                [*([start_text(data, case["after"])] if "after" in case else []), case.get("log", "")]
+            ),
         }
         for case in data["case"]
     ]
@@ -121,3 +124,14 @@ def test_every_alarm_says_what_to_do() -> None:
         if judged.alarm and judged.diagnoses:
             assert judged.diagnoses[0].remedy, case["name"]
             assert "{" not in judged.diagnoses[0].summary, case["name"]
+
+
+@pytest.mark.parametrize("name", ["decoding", "vllm_ready"])
+def test_no_moment_of_a_healthy_start_alarms(name: str) -> None:
+    data = tomli.loads((DATA / "made.toml").read_text("utf-8"))
+    reading = begin(shipped())
+    for line in start_text(data, name).splitlines():
+        reading = read(reading, line.encode() + b"\n")
+        judged = judge_log(reading, default_limits(), default_book(), silent_for=20)
+        assert not judged.alarm, (line, said(judged))
+    assert judged.state == "ready"

@@ -47,13 +47,15 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
         )
     elif earlier is None:
         return
+    elif server.state == "stopped":
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} has stopped, as it was asked to")
     elif earlier.state == "stalled":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} moved again")
+    elif earlier.state == "degraded" and server.state == "ready":
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} serves well again")
     elif server.state == "ready" and earlier.state != "unknown":
         took = ago(at - server.started_at)
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready, {took} after its start")
-    elif server.state == "stopped":
-        yield Alert(key=key, at=at, severity="info", text=f"{server.name} has stopped, as it was asked to")
 
 
 def _what_happened(server: Server) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from specdash.engines import schema
+from specdash.monitor.numerals import whole
 from specdash.monitor.words import Phase
 
 _VALUE: Final = r"""(?P<value>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|\[[^\]]*\]|[^\s,(){}\[\]'"]+)"""
@@ -74,8 +75,8 @@ def read_arguments(text: str, known: Facts, names: schema.Facts) -> Facts:
     values: dict[str, object] = {}
     for field, value in told.items():
         if field in _NUMBERS:
-            if value.isdigit():
-                values[field] = int(value)
+            if (number := whole(value)) is not None:
+                values[field] = number
         elif field == "dp_inside_tp":
             values[field] = True
         else:

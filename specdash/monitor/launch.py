@@ -9,13 +9,15 @@ import msgspec
 
 from specdash.engines.grammar import Grammar, Rule
 from specdash.engines.schema import FACTS, Kind, Marker
+from specdash.monitor.bars import Bar, is_repeated, new_owner, owner
 from specdash.monitor.facts import read_arguments
-from specdash.monitor.milestones import Checklist, ItemKey, Moment, covers, rank_order
+from specdash.monitor.milestones import Checklist, ItemKey, Moment
+from specdash.monitor.numerals import real, whole
 from specdash.monitor.rates import Rates
 from specdash.monitor.reading import Carry, LogReading
 from specdash.monitor.records import Record
 from specdash.monitor.standing import Standing, where
-from specdash.monitor.words import Part, Phase, Role
+from specdash.monitor.words import Part, Role
 
 
 class Launch:
@@ -106,7 +108,7 @@ class Launch:
             if name == "version":
                 self.version = value
             elif name == "port":
-                self.facts = msgspec.structs.replace(self.facts, port=int(value))
+                self.facts = msgspec.structs.replace(self.facts, port=whole(value))
             else:
                 self.facts = msgspec.structs.replace(self.facts, **{name: value})
         if marker.facts:
@@ -134,7 +136,7 @@ class Launch:
         elif event == "progress":
             self.checklist.progress(key, now)
         else:
-            self.checklist.end(key, now, _seconds(told))
+            self.checklist.end(key, now, real(told.get("took")))
         self.moved(now)
         if phase == "warmup" and marker.once:
             self.warmup_at = now.at
@@ -149,7 +151,7 @@ class Launch:
     def _closes(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:
         phase = marker.phase
         assert phase is not None
-        took = _seconds(told)
+        took = real(told.get("took"))
         if not self.checklist.close(phase, record.rank, now, took) and not any(
             key[1] == phase for key in self.checklist.items
         ):
@@ -219,16 +221,15 @@ class Launch:
     def bar(self, rule: Rule, told: Mapping[str, str | None], rank: str | None, now: Moment) -> bool:
         """A bar says where it stands. False where no bar of that kind is expected, or that is no news."""
         marker = rule.marker
-        phase = marker.phase
-        assert phase is not None
-        done, total = int(told["done"] or 0), int(told["total"] or 0)
-        key = self._open_bar(phase, marker.part, rank)
-        if key is not None and self.draft_next and self._full(key) and done < total:
-            key = None  # nobody said that the target is done, but this is another bar, and the draft's turn
+        phase, done, total = marker.phase, whole(told["done"]), whole(told["total"])
+        if phase is None or done is None or total is None:
+            return False
+        bar = Bar(phase, marker.part, rank, done, total)
+        key = owner(self.checklist, bar, draft_next=self.draft_next)
         if key is None:
-            if marker.after is not None or self.serving or self._repeats(phase, done, total):
+            if marker.after is not None or self.serving or is_repeated(self.checklist, bar):
                 return False
-            key = self._new_bar(phase, marker.part, rank)
+            key = new_owner(self.checklist, bar, draft_next=self.draft_next)
             self.checklist.begin(key, now)
         if not self.checklist.advance(key, done, total, marker.unit, told.get("text"), now):
             return False
@@ -237,37 +238,6 @@ class Launch:
         self.bar_at = now.at
         self.moved(now)
         return True
-
-    def _open_bar(self, phase: Phase, part: Part | None, rank: str | None) -> ItemKey | None:
-        """The item that a bar belongs to. Only the first rank prints bars; of its items the newest."""
-        mine = [key for key, _ in self.checklist.open_items(phase)]
-        if part is not None and any(key[2] == part for key in mine):
-            mine = [key for key in mine if key[2] == part]
-        if rank is not None and any(key[3] == rank for key in mine):
-            mine = [key for key in mine if key[3] == rank]
-        if not mine:
-            return None
-        first = min((key[3] for key in mine), key=rank_order)
-        return [key for key in mine if key[3] == first][-1]
-
-    def _full(self, key: ItemKey) -> bool:
-        item = self.checklist.items[key]
-        return key[0] == "target" and item.total is not None and item.done == item.total
-
-    def _repeats(self, phase: Phase, done: int, total: int) -> bool:
-        """The last state of a bar is written twice; the second time its item may be over already."""
-        return done == total and any(
-            key[1] == phase and (item.done, item.total) == (done, total)
-            for key, item in self.checklist.items.items()
-        )
-
-    def _new_bar(self, phase: Phase, part: Part | None, rank: str | None) -> ItemKey:
-        known = [key[3] for key in self.checklist.items if key[1] == phase]
-        if known and not any(covers(rank, other) for other in known if rank is not None):
-            rank = min(known, key=rank_order)
-        full = any(key[1] == phase and self._full(key) for key, _ in self.checklist.open_items(phase))
-        role = self.checklist.role_of("begin", phase, part, rank, draft=self.draft_next)
-        return "draft" if full and self.draft_next else role, phase, part, rank
 
     # --- what everything does ---
 
@@ -344,8 +314,3 @@ def _part(told: Mapping[str, str | None]) -> Part | None:
 def _role(told: Mapping[str, str | None]) -> Role | None:
     role = told.get("role")
     return role if role in ("target", "draft") else None  # type: ignore[return-value]
-
-
-def _seconds(told: Mapping[str, str | None]) -> float | None:
-    took = told.get("took")
-    return float(took) if took else None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from specdash.engines.schema import Marker
+from specdash.monitor.numerals import real, whole
 from specdash.monitor.state import Figures
 
 RECENT = 8
@@ -77,21 +78,21 @@ class Rates:
         """One line, printed at ``time``. True where it shows that tokens flow."""
         source = told.get("source") or rank or ""
         if marker.speculation:
-            self._accept_len = _number(told, "accept_len")
+            self._accept_len = real(told.get("accept_len"))
             return False
         old = self._sources.get(source, Figures())
-        kv = _number(told, "kv_pct")
-        if (fraction := _number(told, "kv_fraction")) is not None:
+        kv = real(told.get("kv_pct"))
+        if (fraction := real(told.get("kv_fraction"))) is not None:
             kv = fraction * 100
         if marker.idle:
             if told.get("idle"):
                 self._after_idle.add(source)
-            new = msgspec.structs.replace(old, at=at, kv_pct=kv, waiting=_count(told, "waiting"))
+            new = msgspec.structs.replace(old, at=at, kv_pct=kv, waiting=whole(told.get("waiting")))
             self._sources[source] = new
             self.batch_at = at
             return True
-        rate = _number(told, "tok_s")
-        flows = bool(rate) or bool(_number(told, "prompt_tok_s"))
+        rate = real(told.get("tok_s"))
+        flows = bool(rate) or bool(real(told.get("prompt_tok_s")))
         if source in self._after_idle:
             self._after_idle.discard(source)
             rate = None
@@ -99,12 +100,14 @@ class Rates:
             at=at,
             source="log",
             tok_s=rate,
-            running=_count(told, "running"),
-            waiting=_count(told, "waiting"),
+            running=whole(told.get("running")),
+            waiting=whole(told.get("waiting")),
             kv_pct=kv,
-            accept_len=_number(told, "accept_len"),
+            accept_len=real(told.get("accept_len")),
         )
-        self._remember(Line(flows, _count(told, "running") or 0, _count(told, "waiting") or 0, time), at)
+        self._remember(
+            Line(flows, whole(told.get("running")) or 0, whole(told.get("waiting")) or 0, time), at
+        )
         if flows:
             self.batch_at = at
         return flows
@@ -139,8 +142,8 @@ class Rates:
             at=max((f.at for f in sources if f.at is not None), default=None),
             source="log",
             tok_s=_sum([f.tok_s for f in sources]),
-            running=_whole([f.running for f in sources]),
-            waiting=_whole([f.waiting for f in sources]),
+            running=_total([f.running for f in sources]),
+            waiting=_total([f.waiting for f in sources]),
             kv_pct=max((f.kv_pct for f in sources if f.kv_pct is not None), default=None),
             accept_len=self._accept_len if self._accept_len is not None else mean,
         )
@@ -161,24 +164,11 @@ def _last(lines: tuple[Line, ...], says: Callable[[Line], bool]) -> int:
     return sum(1 for _ in itertools.takewhile(says, reversed(lines)))
 
 
-def _number(told: Mapping[str, str | None], name: str) -> float | None:
-    text = told.get(name)
-    try:
-        return float(text) if text else None
-    except ValueError:
-        return None
-
-
-def _count(told: Mapping[str, str | None], name: str) -> int | None:
-    text = told.get(name)
-    return int(text) if text else None
-
-
 def _sum(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
-def _whole(values: list[int | None]) -> int | None:
+def _total(values: list[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None

@@ -400,3 +400,19 @@ def test_secrets_of_the_arguments_are_not_kept() -> None:
         ARGS.replace(b"'port'", b"'api_key': 'hunter2', 'port'") + b"ValueError: api_key='hunter2' is bad\n"
     )
     assert "hunter2" not in repr([getattr(reading, name) for name in reading.__struct_fields__])
+
+
+def test_absurd_numbers_are_not_read_and_break_nothing() -> None:
+    nines = "9" * 2000
+    bar = "Capturing batches (bs=8 avail_mem=9.50 GB):  10%|#  | {}/{} [00:00<?, ?it/s]\n"
+    reading = sglang(
+        ARGS
+        + captured("TP0", "TP1")
+        + bar.format(nines[:1900], nines[:1900]).encode()
+        + bar.format("9" * 5000, "9" * 5000).encode()
+        + line("Capture target decode CUDA graph end. bs=[1], elapsed=1.2.3 s, mem usage=1", "TP0")
+        + line(f"INFO:     Uvicorn running on http://0.0.0.0:{nines} (Press CTRL+C to quit)")
+        + line(DECODE.format(running=nines, usage=0.1, rate="1.2.3", waiting=0))
+    )
+    assert reading.items[("target", "capture", "decode", "TP0")].took_s is None
+    assert (reading.figures.running, reading.figures.tok_s) == (None, None)

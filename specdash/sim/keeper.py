@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import traceback
 from types import FrameType
 
 from specdash.sim import folder as files
@@ -33,6 +34,8 @@ def keep(options: Options) -> int:
             from specdash.sim.host import run
 
             status = run(folder, options, reads)
+        except BaseException:
+            traceback.print_exc()
         finally:
             os._exit(status)
     os.close(reads)

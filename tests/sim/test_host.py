@@ -161,7 +161,7 @@ async def test_a_zombies_memory_is_free_when_it_was_killed_and_the_next_start_is
         fresh = await guest.hear(
             frames.Processes, lambda f: any(p.argv == main.argv and p.pid != main.pid for p in f.list)
         )
-        assert fresh.at - next(p.started for p in fresh.list if p.argv == main.argv) < 600
+        assert fresh.at - max(p.started for p in fresh.list if p.argv == main.argv) < 600
         await guest.hear(frames.Gpus, lambda f: all((card.used_mib or 0) > 60_000 for card in f.cards))
 
 

@@ -68,7 +68,7 @@ class Recorder:
         self.frames = 0
         self._host = host
         self._redactor = Redactor()
-        self._zip = zlib.compressobj(9, zlib.DEFLATED, _GZIP)
+        self._zip = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
         self._synced_at: float | None = None
         self._pending = 0
         self._file: BinaryIO | None = _create(path)

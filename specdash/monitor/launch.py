@@ -30,6 +30,7 @@ class Launch:
         self.checklist = Checklist(reading.items, reading.milestones, self.grammar.order)
         self.facts = carry.facts
         self.checklist.expected = self.facts.ranks
+        self.checklist.told_at = reading.last_milestone_at
         self.version = reading.version
         self.rates = Rates(carry.rates)
         self.seen_once = set(carry.seen_once)

@@ -86,6 +86,8 @@ class Checklist:
         self.expected: int | None = None
         """How many ranks there should be: booting is not over while most of them have shown nothing."""
         self.items = dict(items)
+        self.told_at: float | None = None
+        """When a milestone last arrived."""
         self._before = milestones
         self._fresh: list[Milestone] = []
         self._order = order
@@ -173,6 +175,7 @@ class Checklist:
     def tell(self, event: Happening, key: ItemKey, now: Moment) -> None:
         """Write a milestone down."""
         role, phase, part, rank = key
+        self.told_at = now.at
         self._fresh.append(
             Milestone(line=now.line, rank=rank, role=role, phase=phase, part=part, event=event, time=now.time)
         )

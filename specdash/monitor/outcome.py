@@ -62,6 +62,7 @@ def outcome(
         last_progress_at=launch.progress_at,
         last_progress_line=launch.progress_line,
         last_progress_time=launch.progress_time,
+        last_milestone_at=launch.checklist.told_at,
         last_bar_at=launch.bar_at,
         last_nccl_at=launch.nccl_at,
         last_warmup_at=launch.warmup_at,

@@ -94,6 +94,7 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     """A line that is neither heartbeat nor access log."""
     last_progress_at: float | None = None
     """What VERDICT counts as progress: a milestone, a bar that moved, tokens; while booting any line."""
+    last_milestone_at: float | None = None
     last_bar_at: float | None = None
     last_nccl_at: float | None = None
     last_warmup_at: float | None = None

@@ -26,7 +26,6 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
     def age(at: float | None) -> float | None:
         return None if at is None else max(0.0, now - at)
 
-    milestones = [at for item in reading.items.values() for at in (item.begin_at, item.end_at) if at]
     figures = memory.figures
     return Evidence(
         engine=memory.family.engine,
@@ -35,7 +34,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         nodes=reading.nodes or 1,
         progress=reading.progress,
         progress_age_s=age(reading.last_bar_at),
-        milestone_age_s=age(max(milestones, default=None)),
+        milestone_age_s=age(reading.last_milestone_at),
         line_age_s=age(reading.last_told_at),
         process_age_s=age(moved.process_at),
         cpu_age_s=age(moved.cpu_at),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import platformdirs
@@ -16,7 +17,11 @@ def state_folder() -> Path:
 
 
 def write(name: str, data: bytes) -> Path:
-    """Write a file of that name, readable by you alone, in one step; returns where. Raises OSError."""
+    """Write a file, readable by you alone, in one step; returns where. Raises OSError.
+
+    ``name`` may come from anywhere: it names a file in the state folder, whatever is in it.
+    """
+    name = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[-100:].lstrip(".-") or "unnamed"
     path = state_folder() / name
     part = path.with_name(f".{name}.{os.getpid()}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from specdash.tui.screens.dashboard import Dashboard
 
 
+NEWLINE = "\n"
+
+
 def _log(board: Dashboard) -> LogPane:
     return board.query_one(LogPane)
 
@@ -131,10 +134,9 @@ def _copy(board: Dashboard) -> None:
     if not text:
         board.flash(row(dim("nothing to copy")))
         return
-    lines = say.plural(text.count("\n") + 1, "line")
     board.app.copy_to_clipboard(text)
-    where = files.write("copied.txt", text.encode())
-    board.flash(row(Span(f"{lines} copied"), dim(f"   where the terminal has no clipboard: {where}")))
+    what = f"{say.plural(text.count(NEWLINE) + 1, 'line')} copied"
+    _written(board, "copied.txt", text.encode(), what, "where the terminal has no clipboard: ")
 
 
 def _save(board: Dashboard) -> None:
@@ -142,11 +144,19 @@ def _save(board: Dashboard) -> None:
     if buffer is None or not buffer.lines:
         board.flash(row(dim("no log to save")))
         return
-    server = board.server.name.replace(":", "-").replace("/", "-") if board.server else "server"
-    where = files.write(
-        f"{server}.log", b"\n".join(buffer.raw(n) for n in range(buffer.first_line, buffer.lines + 1))
-    )
-    board.flash(row(Span(f"{say.plural(buffer.lines, 'line')} saved"), dim(f"   {where}")))
+    data = b"\n".join(buffer.raw(line) for line in range(buffer.first_line, buffer.lines + 1))
+    name = board.server.name.replace(":", "-") if board.server else "server"
+    _written(board, f"{name}.log", data, f"{say.plural(buffer.lines, 'line')} saved", "")
+
+
+def _written(board: Dashboard, name: str, data: bytes, what: str, why: str) -> None:
+    """Write a file and say so, or why it could not be."""
+    try:
+        where = files.write(name, data)
+    except OSError as error:
+        board.flash(row(Span(f"not written: {error}", "bad")))
+    else:
+        board.flash(row(Span(what), dim(f"   {why}{where}")))
 
 
 def _freeze(board: Dashboard) -> None:

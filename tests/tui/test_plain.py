@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import msgspec
+from click.testing import CliRunner
+
+from specdash.monitor.documents import Progress
+from specdash.monitor.state import HostState
+from specdash.tui.plain import Narrator, farewell
+from tests.tui import states
+
+
+def told(*pictures: HostState) -> list[list[str]]:
+    narrator = Narrator()
+    return [[line.split(" ", 2)[2] for line in narrator.tell(picture)] for picture in pictures]
+
+
+def later(state: HostState, seconds: float, **changes: object) -> HostState:
+    server = msgspec.structs.replace(state.servers[0], **changes) if state.servers else None
+    return msgspec.structs.replace(
+        state, now=state.now + seconds, servers=(server,) if server else state.servers
+    )
+
+
+def test_an_unchanged_picture_says_nothing() -> None:
+    first, again = told(states.loading(), later(states.loading(), 1))
+    assert first
+    assert again == []
+
+
+def test_the_first_picture_says_host_cards_and_servers() -> None:
+    [lines] = told(states.loading())
+    assert "connected" in lines
+    assert "is gpubox, as root" in lines
+    assert "has 8 GPUs: NVIDIA H200, driver 570.133.20" in lines
+    assert any(line.startswith("sglang:30000: found, pid 4242, SGLang 0.5.16") for line in lines)
+
+
+def test_states_phases_and_alarms_are_each_one_line() -> None:
+    _, capture, stalled = told(states.loading(), states.capture(), states.stalled())
+    assert "sglang:30000: weights done after 2:41" in capture
+    assert "sglang:30000: graphs begins" in capture
+    assert any("loading → capturing: working" in line for line in capture)
+    assert any("capturing → stalled: no progress for 8:02:51" in line for line in stalled)
+    assert "ALARM: sglang:30000 stalled in graph capture: 4/8 since 8:02:51" in stalled
+
+
+def test_a_moving_counter_is_told_now_and_then_only() -> None:
+    base = states.loading()
+    pictures = [
+        later(base, second, progress=Progress(done=37 + second, total=64, unit="shards"))
+        for second in range(1, 62)
+    ]
+    lines = [line for step in told(base, *pictures)[1:] for line in step]
+    assert lines == [f"sglang:30000: weights {37 + second}/64 shards" for second in (1, 31, 61)]
+
+
+def test_the_link_says_when_it_breaks_why_and_what_is_next() -> None:
+    _, lost, back = told(states.capture(), states.lost(), states.capture())
+    assert lost == ["connection lost: no answer for 10 s; next try in 8 s"]
+    assert back == ["connected"]
+    assert told(states.refused())[0][0].startswith("no connection: the host key of gpubox changed")
+
+
+def test_a_host_without_a_driver_and_a_server_that_went_are_said() -> None:
+    _, nothing = told(states.capture(), states.no_driver())
+    assert "GPUs: no NVIDIA driver here: libnvidia-ml.so.1 was not found" in nothing
+    assert "sglang:30000: no longer shown" in nothing
+    assert "no server is running here" in nothing
+
+
+def test_leaving_says_that_the_servers_go_on() -> None:
+    assert farewell([states.two_servers()]) == [
+        "specdash let go of root@gpubox; sglang:30000 (pid 4242), vllm:8000 (pid 5000) go on"
+    ]
+    assert farewell([states.crashed()]) == ["specdash let go of root@gpubox"]
+
+
+def test_connect_refuses_what_it_cannot_do_in_one_line() -> None:
+    from specdash.commands.connect import command as connect
+    from specdash.commands.watch import command as watch
+
+    result = CliRunner().invoke(connect, ["somewhere", "--json"])
+    assert result.exit_code == 2
+    assert "status --json" in result.output
+    assert CliRunner().invoke(connect, []).exit_code == 2
+    assert [param.name for param in watch.params if param.name == "watch"] == [], "it always does"
+    assert {param.name for param in connect.params} - {param.name for param in watch.params} == {"watch"}

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from textual.pilot import Pilot
+
+from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
+from specdash.tui import themes
+from specdash.tui.app import SpecdashApp
+from specdash.tui.prompts import ScreenPrompter
+from tests.tui import states
+from tests.tui.reading import screen_text, settle
+
+KEY = HostKeyQuestion(
+    host="gpubox [/b]",
+    address="10.0.0.7 port 22",
+    type="ED25519",
+    fingerprint="SHA256:abc",
+    file=Path("/home/me/.ssh/known_hosts"),
+)
+PASSWORD = SecretQuestion(kind="password", host="gpubox", prompt="root@gpubox's password:")
+
+
+def asked() -> tuple[SpecdashApp, ScreenPrompter]:
+    known, name = themes.resolve(None)
+    prompter = ScreenPrompter()
+    app = SpecdashApp([states.source(states.connecting())], themes=known, theme=name, prompter=prompter)
+    return app, prompter
+
+
+async def answer(pilot: Pilot[Any], *keys: str) -> None:
+    await pilot.pause()
+    await pilot.press(*keys)
+    await pilot.pause()
+
+
+async def test_the_prompter_is_one_that_the_link_accepts() -> None:
+    fits: Prompter = ScreenPrompter()
+    assert fits
+
+
+async def test_an_unknown_host_is_shown_with_its_fingerprint_and_enter_refuses() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        question = asyncio.create_task(prompter.host_key(KEY))
+        await pilot.pause()
+        text = screen_text(app)
+        assert "SHA256:abc" in text
+        assert "gpubox [/b]" in text
+        assert "/home/me/.ssh/known_hosts" in text
+        await answer(pilot, "enter")
+        assert await question is False
+
+
+async def test_trusting_takes_a_deliberate_move_and_escape_refuses() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for keys, outcome in ((("l", "enter"), True), (("tab", "enter"), True), (("escape",), False)):
+            question = asyncio.create_task(prompter.host_key(KEY))
+            await answer(pilot, *keys)
+            assert await question is outcome
+        assert app.is_running
+
+
+async def test_a_password_is_never_on_the_screen_and_escape_gives_up() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        question = asyncio.create_task(prompter.secret(PASSWORD))
+        await answer(pilot, *"hunter2")
+        assert "root@gpubox's password:" in screen_text(app)
+        assert "hunter2" not in screen_text(app)
+        await answer(pilot, "enter")
+        assert await question == "hunter2"
+        again = SecretQuestion(kind="password", host="gpubox", prompt="again:", attempt=2)
+        question = asyncio.create_task(prompter.secret(again))
+        await pilot.pause()
+        assert "That was not right." in screen_text(app)
+        await answer(pilot, "escape")
+        assert await question is None
+
+
+async def test_two_connections_are_asked_one_after_the_other() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        first = asyncio.create_task(prompter.secret(PASSWORD))
+        second = asyncio.create_task(prompter.host_key(KEY))
+        await answer(pilot, *"pw", "enter")
+        assert await first == "pw"
+        await answer(pilot, "l", "enter")
+        assert await second is True
+
+
+async def test_a_connection_that_gives_up_takes_its_question_away() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        question = asyncio.create_task(prompter.secret(PASSWORD))
+        await pilot.pause()
+        question.cancel()
+        await pilot.pause()
+        await settle(pilot)
+        assert "password:" not in screen_text(app)
+
+
+async def test_nobody_is_asked_where_there_is_no_screen() -> None:
+    assert await ScreenPrompter().host_key(KEY) is False
+    assert await ScreenPrompter().secret(PASSWORD) is None

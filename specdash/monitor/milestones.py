@@ -18,6 +18,10 @@ ItemKey: TypeAlias = tuple[Role, Phase, "Part | None", "str | None"]
 """(role, phase, part, rank)"""
 
 _ROLES: Final[tuple[Role, Role]] = ("target", "draft")
+MOST_ITEMS: Final = 1024
+MOST_MILESTONES: Final = 10_000
+"""No log can make us hold more: beyond that, what is new is not written down."""
+
 _WHOLE_SERVER: Final[frozenset[Phase]] = frozenset({"boot", "warmup", "serving"})
 """Phases that a draft model has no part of its own in."""
 
@@ -124,6 +128,8 @@ class Checklist:
 
     def begin(self, key: ItemKey, now: Moment) -> None:
         """Something starts; what this rank had open before it is over."""
+        if self._is_full(key):
+            return
         self._close_earlier(key, now, same_phase=True)
         fresh = Item(begin_line=now.line, begin_time=now.time, begin_at=now.at, last_at=now.at)
         known = self.items.get(key)
@@ -134,6 +140,8 @@ class Checklist:
 
     def progress(self, key: ItemKey, now: Moment) -> None:
         """Something goes on (and has begun, if nobody said so)."""
+        if self._is_full(key):
+            return
         self._close_earlier(key, now, same_phase=False)
         known = self.items.get(key)
         if known is None:
@@ -143,6 +151,8 @@ class Checklist:
 
     def end(self, key: ItemKey, now: Moment, took_s: float | None = None) -> None:
         """Something is over, for every rank that this one speaks for."""
+        if self._is_full(key):
+            return
         self._close_earlier(key, now, same_phase=False)
         role, phase, part, rank = key
         mine = [
@@ -176,6 +186,8 @@ class Checklist:
         """Write a milestone down."""
         role, phase, part, rank = key
         self.told_at = now.at
+        if len(self._before) + len(self._fresh) >= MOST_MILESTONES:
+            return
         self._fresh.append(
             Milestone(line=now.line, rank=rank, role=role, phase=phase, part=part, event=event, time=now.time)
         )
@@ -190,8 +202,8 @@ class Checklist:
         now: Moment,
     ) -> bool:
         """A bar or a counter says where it stands. False where that is no news."""
-        item = self.items[key]
-        if (item.done, item.total, item.text) == (done, total, text):
+        item = self.items.get(key)
+        if item is None or (item.done, item.total, item.text) == (done, total, text):
             return False
         self._close_earlier(key, now, same_phase=False)
         self.items[key] = msgspec.structs.replace(
@@ -210,6 +222,9 @@ class Checklist:
             took_s=took_s if took_s is not None else item.took_s,
             implied=implied,
         )
+
+    def _is_full(self, key: ItemKey) -> bool:
+        return len(self.items) >= MOST_ITEMS and key not in self.items
 
     def _most_are_up(self, rank: str) -> bool:
         up = {key[3] for key in self.items if key[3] is not None} | {rank}

@@ -38,6 +38,10 @@ class Line(NamedTuple):
         return self.flows and 0 < self.running <= FEW and self.waiting > 0
 
 
+MOST_SOURCES = 512
+"""Groups that print figures; no log can make us hold more."""
+
+
 class RatesState(msgspec.Struct, frozen=True, kw_only=True):
     """What is remembered between two pieces of a log."""
 
@@ -77,6 +81,8 @@ class Rates:
     ) -> bool:
         """One line, printed at ``time``. True where it shows that tokens flow."""
         source = told.get("source") or rank or ""
+        if source not in self._sources and len(self._sources) >= MOST_SOURCES:
+            return False
         if marker.speculation:
             self._accept_len = real(told.get("accept_len"))
             return False

@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specdash.engines.loader import parse, shipped
+from specdash.monitor.milestones import MOST_ITEMS, MOST_MILESTONES
+from specdash.monitor.rates import MOST_SOURCES
 from specdash.monitor.reading import LogReading, begin, finish, read
 from specdash.monitor.records import LONGEST
 from tests.monitor.logs_of import timed_names, told, told_names, whole
@@ -416,3 +418,13 @@ def test_absurd_numbers_are_not_read_and_break_nothing() -> None:
     )
     assert reading.items[("target", "capture", "decode", "TP0")].took_s is None
     assert (reading.figures.running, reading.figures.tok_s) == (None, None)
+
+
+def test_no_log_can_fill_the_memory_with_ranks_or_milestones() -> None:
+    ranks = b"".join(line("Load weight begin. avail mem=1 GB", f"TP{n}") for n in range(1100))
+    rates = b"".join(decode(1.0, f"DP{n}") for n in range(600))
+    reading = sglang(ARGS + ranks + READY + rates)
+    assert len(reading.items) == MOST_ITEMS
+    assert len(reading.carry.rates.sources) == MOST_SOURCES
+    reading = sglang(ARGS + line("Load weight begin. avail mem=1 GB", "TP1") * (MOST_MILESTONES + 10))
+    assert len(reading.milestones) == MOST_MILESTONES

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from specdash.commands.screen import Stage, screen_options
 from specdash.commands.targets import options_from, target_options
 
+if TYPE_CHECKING:
+    from specdash.history.recording import Recorder
+
 
 @click.command(short_help="The dashboard of one or more hosts.")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET…")
 @target_options
 @click.option("--server", metavar="NAME|PID", help="Look at this server first.")
+@click.option("--record", metavar="FILE", help="Keep what the host says; specdash replay FILE plays it.")
 @click.option("--probe", is_flag=True, help="Allow one token to be asked for, even with --watch.")
 @click.option(
     "--interval",
@@ -51,9 +56,45 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         ascii_only=given["ascii_only"],
         server=given["server"],
     )
-    options = options_from(given, stage.prompter, probe=given["probe"], interval=given["interval"])
-    sources = [open_source(target, options) for target in targets]
+    recorders = [_recorder(given["record"], target, several=len(targets) > 1) for target in targets]
+    sources = [
+        open_source(
+            target,
+            options_from(
+                given,
+                stage.prompter,
+                probe=given["probe"],
+                interval=given["interval"],
+                on_frame=recorder,
+            ),
+        )
+        for target, recorder in zip(targets, recorders, strict=True)
+    ]
     try:
         return asyncio.run(stage.play(sources))
     except KeyboardInterrupt:
         return 0
+    finally:
+        _close(recorders)
+
+
+def _recorder(name: str | None, target: str, *, several: bool) -> Recorder | None:
+    """One file a host: of several hosts each adds its name to the file's."""
+    if name is None:
+        return None
+    import time
+
+    from specdash.history.recording import Recorder, place
+
+    path = place(name, target, time.time())
+    if several:
+        path = path.with_name(f"{''.join(c if c.isalnum() else '_' for c in target)}-{path.name}")
+    return Recorder(path, target)
+
+
+def _close(recorders: Sequence[Recorder | None]) -> None:
+    """End the files, and say where they are or why one of them is not whole."""
+    for recorder in filter(None, recorders):
+        recorder.close()
+        trouble = f" (not whole: {recorder.problem})" if recorder.problem else ""
+        click.echo(f"recorded to {recorder.path}{trouble}", err=True)

@@ -24,7 +24,11 @@ class _Server(asyncssh.SSHServer):
     """Tunnels lead to this machine and nowhere else."""
 
     def connection_requested(self, dest_host: str, dest_port: int, orig_host: str, orig_port: int) -> bool:
-        return dest_host in LOOPBACK
+        if dest_host not in LOOPBACK:
+            raise asyncssh.ChannelOpenError(
+                asyncssh.OPEN_ADMINISTRATIVELY_PROHIBITED, "a simulated host knows no other machine"
+            )
+        return True
 
 
 async def listen(folder: Path, port: int, processes: Processes) -> asyncssh.SSHAcceptor:

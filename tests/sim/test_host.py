@@ -46,8 +46,7 @@ async def test_plain_ssh_runs_commands_on_it_and_leads_nowhere_else() -> None:
             stderr=asyncio.subprocess.PIPE,
         )
         _, refused = await process.communicate()
-        assert process.returncode
-        assert b"administratively prohibited" in refused or b"open failed" in refused
+        assert b"administratively prohibited" in refused
 
 
 async def test_a_terminal_has_a_size_and_a_shell() -> None:

@@ -25,6 +25,9 @@ class Host(object):
     shm = "/dev/shm"
     uvm = "/dev/nvidia-uvm"
     """The device whose mapping marks a CUDA context."""
+    syslog = "/dev/log"
+    lock = "/tmp/specdash.lock"
+    """One place for every user: whoever has it locked is at work on this host."""
 
     def now(self) -> float:
         """Seconds since the epoch on this host's clock: the ``at`` of every frame."""
@@ -72,6 +75,49 @@ class Host(object):
         import pynvml  # type: ignore[import-untyped]
 
         return pynvml
+
+    def run_folder(self) -> str:
+        """Where it is noted what was done for which request, until the next boot."""
+        if os.geteuid() == 0 and os.access("/run", os.W_OK):
+            return "/run/specdash"
+        runtime = os.environ.get("XDG_RUNTIME_DIR", "")
+        # That folder goes with the user's last login, unless their processes may stay.
+        stays = os.path.exists("/var/lib/systemd/linger/" + os.environ.get("USER", "?"))
+        if stays and os.geteuid() != 0 and os.access(runtime, os.W_OK):
+            return runtime + "/specdash"
+        return "/tmp/specdash-%d" % os.geteuid()
+
+    def state_folder(self) -> str:
+        """Where backups of changed files are kept, outside every model's folder and over a boot."""
+        if os.geteuid() == 0:
+            return "/var/lib/specdash"
+        return os.path.expanduser("~/.local/state/specdash")
+
+    def leftover_folders(self) -> "dict[str, str]":
+        """Where dead ranks leave files: ``shm`` and ``tmp``."""
+        return {"shm": self.shm, "tmp": "/tmp"}
+
+    def device_majors(self) -> "dict[int, str]":
+        """Major numbers of NVIDIA's character devices, with the driver's names for them."""
+        majors: "dict[int, str]" = {}
+        try:
+            with open(self.proc + "/devices", errors="replace") as file:
+                lines = file.read().partition("Block devices:")[0].splitlines()
+        except OSError:
+            return majors
+        for line in lines:
+            number, _, name = line.strip().partition(" ")
+            if name.startswith("nvidia"):
+                majors.setdefault(int(number), name)
+        return majors
+
+    def device_paths(self) -> "list[str]":
+        """Files of NVIDIA's devices; those that are no character devices stand in for some."""
+        try:
+            names = sorted(name for name in os.listdir("/dev") if name.startswith("nvidia"))
+        except OSError:
+            return []
+        return ["/dev/" + name for name in names if not os.path.isdir("/dev/" + name)]
 
     def disks(self) -> "list[str]":
         """Mount points worth a line: the root, then local and network file systems."""

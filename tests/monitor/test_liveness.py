@@ -141,6 +141,7 @@ def test_an_unreadable_signal_neither_vetoes_nor_accuses() -> None:
     assert judge(phase="capture", progress_age_s=130).word == "stalled"
     assert judge(phase="weights", progress_age_s=1, read_age_s=None, compilers=None).word == "working"
     assert judge(phase="serving", running=3).word == "ready"
+    assert {reason.says for reason in judge(phase="capture").reasons} == {"unknown"}
 
 
 def test_without_a_phase_nothing_is_claimed() -> None:
@@ -264,6 +265,7 @@ def test_earlier_starts_tighten_the_limits_and_never_loosen_them(
 def test_nothing_is_learned_about_serving() -> None:
     learned = Learned(gap_s={"serving": 1.0}, starts=9)
     assert judge(learned, **still("serving", 14, running=1)).word == "ready"
+    assert judge(learned, **still("serving", 59, running=1)).word == "suspect"
 
 
 # --- who holds the others up ---

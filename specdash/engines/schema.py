@@ -156,6 +156,34 @@ class Endpoint(Table, frozen=True, kw_only=True):
     note: str | None = None
 
 
+class Rung(Table, frozen=True, kw_only=True):
+    """One rung of a stop ladder: a signal, for whom, and how long it may take."""
+
+    signal: Literal["TERM", "INT", "KILL"]
+    to: Literal["main", "group", "titled", "stopped"]
+    """``titled``: whose title ``title`` is found in; ``stopped``: in process state T. SIGKILL to the group is
+    repeated until nothing comes any more."""
+    title: str | None = None
+    wait_s: float = 0.0
+    wait_flag: str | None = None
+    """A flag of the server whose value, in seconds, lengthens the grace."""
+    says: str = ""
+    """What it does, for the plan."""
+
+
+class Stop(Table, frozen=True, kw_only=True):
+    """How this engine is stopped, by the state it is in. An empty ladder: the one for ``serving``."""
+
+    serving: tuple[Rung, ...] = ()
+    starting: tuple[Rung, ...] = ()
+    """Before the port opens."""
+    hung: tuple[Rung, ...] = ()
+    """After its watchdog spoke, or with a rank in process state T."""
+    orphaned: tuple[Rung, ...] = ()
+    """Workers without a main process."""
+    orphaned_stopped: tuple[Rung, ...] = ()
+
+
 class Spec(Table, frozen=True, kw_only=True):
     """A whole grammar file."""
 
@@ -176,3 +204,4 @@ class Spec(Table, frozen=True, kw_only=True):
     """Failure signatures; typed by whoever diagnoses. Their ``seek`` strings are sought as well."""
     limits: Mapping[str, Any] = {}
     """Quiet limits that differ from the common ones."""
+    stop: Stop = Stop()

@@ -61,6 +61,7 @@ async def simulate(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is for whoever uses it; the host ends in order, by its stdin
     )
     assert process.stdout is not None
     assert process.stderr is not None

@@ -1,0 +1,101 @@
+"""How much the log view can take: ``python tests/perf/log_view.py``.
+
+Prints CPU seconds per second of feeding (a ratio: wall time on a busy machine says little) at 1,000, 10,000
+and 50,000 lines a second, the cost of an idle view, of a jump and of a search among a million lines, and
+the memory of a line. Headless, 160×50.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from specdash.logbuffer import LogBuffer
+from tests.tui.test_logview import Viewer
+
+LINE = (
+    b"[2026-11-29 18:46:%02d TP0] Decode batch, #running-req: 3, #token: %d, token usage: 0.03, "
+    b"accept len: 2.41, cuda graph: True, gen throughput (token/s): 60.1, #queue-req: 0\n"
+)
+FRAMES_A_SECOND = 4
+MILLION = 1_000_000
+
+
+def lines(first: int, many: int) -> bytes:
+    """Some lines like a server's."""
+    return b"".join(LINE % (number % 60, number) for number in range(first, first + many))
+
+
+async def feed(rate: int, seconds: int = 4) -> str:
+    """CPU seconds that following costs for each second of log."""
+    app = Viewer(LogBuffer())
+    async with app.run_test(size=(160, 50)) as pilot:
+        await pilot.pause()
+        batches = [lines(at * rate // 20, rate // 20) for at in range(20)]
+        spent = 0.0
+        for second in range(seconds):
+            for at, batch in enumerate(batches):  # the bytes come twenty times a second, frames four times
+                started = time.process_time()
+                app.buffer.append(batch, at=float(second))
+                if at % (20 // FRAMES_A_SECOND) == 0:
+                    app.look()
+                    await pilot.pause(0)
+                spent += time.process_time() - started
+        return f"follow {rate:>7,} lines/s   {spent / seconds:6.3f} CPU s per s"
+
+
+async def large() -> list[str]:
+    """Jumps, searches and memory among a million lines."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    buffer = LogBuffer(budget=1 << 30)
+    started = time.process_time()
+    for first in range(0, MILLION, 10_000):
+        buffer.append(lines(first, 10_000))
+    took = time.process_time() - started
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    text = len(lines(0, 1))
+    out = [
+        f"take 1M lines           {took:6.2f} CPU s, {MILLION / took:,.0f} lines/s",
+        f"memory                  {grown * 1024 / MILLION:6.0f} bytes a line (the text itself {text})",
+    ]
+    app = Viewer(buffer)
+    async with app.run_test(size=(160, 50)) as pilot:
+        await pilot.pause()
+        started = time.process_time()
+        for at in range(50):
+            app.view.jump(1 + at * 19_999)
+            await pilot.pause(0)
+        out.append(f"jump and repaint        {(time.process_time() - started) / 50 * 1000:6.1f} CPU ms")
+        for what, call in (
+            ("find the last line", lambda: buffer.find(f"#token: {MILLION - 1}", 0)),
+            ("find nothing", lambda: buffer.find("no such line", 0)),
+            ("find nothing, any case", lambda: buffer.find("NO SUCH LINE".lower() + "Z", 0)),
+            ("silences, first time", buffer.silences),
+            ("silences, again", buffer.silences),
+        ):
+            started = time.process_time()
+            call()
+            out.append(f"{what:<23} {(time.process_time() - started) * 1000:6.1f} CPU ms")
+        started = time.process_time()
+        for _ in range(100):
+            app.look()
+            await pilot.pause(0)
+        out.append(f"a frame without news    {(time.process_time() - started) / 100 * 1000:6.2f} CPU ms")
+    return out
+
+
+async def main() -> None:
+    """All of it."""
+    for rate in (1_000, 10_000, 50_000):
+        print(await feed(rate))  # noqa: T201
+    for line in await large():
+        print(line)  # noqa: T201
+
+
+if __name__ == "__main__":
+    asyncio.run(main())

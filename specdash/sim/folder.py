@@ -22,6 +22,11 @@ HOSTNAME = "gpubox"
 TARGET_CONTEXT = 262144
 BENCHMARK_BYTES = 5518
 
+_FOLDERS = (
+    *("bin", "dev", "home", "models/draft", "models/target", "servers", "site/sglang"),
+    *("srv", "ssh", "starts", "tmp", "var/log"),
+)
+
 _LAUNCHER = '''"""Hands over to the simulated engine."""
 import sys
 
@@ -70,20 +75,8 @@ def remove(folder: Path) -> None:
 
 def furnish(folder: Path, options: Options) -> None:
     """Put everything into the folder that the host needs before its first process starts."""
-    for part in (
-        "bin",
-        "dev",
-        "home",
-        "models/draft",
-        "models/target",
-        "servers",
-        "site/sglang",
-        "srv",
-        "ssh",
-    ):
-        (folder / part).mkdir(parents=True, exist_ok=True)
-    for part in ("starts", "tmp", "var/log"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
+    for part in _FOLDERS:
+        (folder / part).mkdir(parents=True)
     now = time.time()
     clock = {"wall": now, "turns": [[time.clock_gettime(CLOCK_BOOTTIME), now, options.speed]]}
     about = {

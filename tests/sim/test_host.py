@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import sys
 
 import httpx
@@ -14,7 +15,10 @@ from specdash.sim.folder import BENCHMARK_BYTES
 from specdash.sim.simulate import simulate
 from tests.sim.guest import agent, http, members, pid_of, records, ssh, until
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the simulated host needs Linux")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or shutil.which("ssh") is None,
+    reason="needs Linux and OpenSSH's client",
+)
 
 
 RESTART = b"""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -18,7 +19,10 @@ from specdash.sim.adapter import descendants
 from specdash.sim.simulate import Simulation, simulate
 from tests.sim.guest import pid_of, ssh, until
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the simulated host needs Linux")
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux") or shutil.which("ssh") is None,
+    reason="needs Linux and OpenSSH's client",
+)
 
 
 async def _trouble(sim: Simulation) -> list[int]:

@@ -65,7 +65,10 @@ def _what_happened(server: Server) -> str:
         who = f" ({', '.join(server.lagging)} holds the others up)" if len(server.lagging) == 1 else ""
         return f"{server.name} stalled{where}{still}{who}"
     root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
-    return f"{server.name} {server.state}{where}" + (f": {root.summary}" if root else "")
+    if root:
+        return f"{server.name} {server.state}{where}: {root.summary}"
+    seen = [f"{reason.signal} {reason.value}" for reason in server.verdict.reasons if reason.says == "bad"]
+    return f"{server.name} {server.state}{where}" + (f": {', '.join(seen[:2])}" if seen else "")
 
 
 def _of_card(gpu: Gpu, at: float) -> Iterator[Alert]:

@@ -21,6 +21,9 @@ from specdash.monitor.words import Says
 SETTLE_S = 2.0
 """No stall is called before the signs of life have been looked at twice."""
 
+BEGINNING_S = 120.0
+"""Engines import for up to 25 s before their first line, and for longer on a cold disk."""
+
 replace = msgspec.structs.replace
 
 
@@ -35,7 +38,16 @@ def judge(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules)
     if verdict.word == "stalled" and now - memory.watched_since < SETTLE_S:
         verdict = replace(verdict, word="suspect")
     judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
+    if judged.state == "unknown" and _just_begun(memory, now):
+        judged = replace(judged, state="starting", phase="boot")
     return judged if judged.lagging else replace(judged, lagging=memory.reading.lagging)
+
+
+def _just_begun(memory: ServerMemory, now: float) -> bool:
+    """Its log is followed from the first byte on, and it may still say what it is."""
+    reading, main = memory.reading, memory.family.main
+    followed = memory.source.path is not None and memory.source.error is None
+    return followed and not reading.known_format and now - main.started < BEGINNING_S
 
 
 def _answers_well(memory: ServerMemory) -> bool:

@@ -218,3 +218,21 @@ def test_our_own_polls_are_counted_and_never_shown_as_life() -> None:
     memory = run(http(20.0, HEALTH, status=200), log(21.0, line, 9999), memory=start())
     assert only_server(memory).polls_hidden == 1
     assert "last line 11 s ago" in only_server(run(tick(21.0), memory=memory)).truth
+
+
+def test_a_server_whose_first_lines_say_nothing_yet_is_starting_and_not_unknown() -> None:
+    memory = run(
+        hello(),
+        processes(1.0, *server()),
+        log(2.0, "warming caches\n", start_=True),
+        processes(3.0, *server()),
+    )
+    assert only_server(memory).state == "starting"
+    late = run(processes(300.0, *server()), tick(301.0), memory=memory)
+    assert only_server(late).state == "unknown", "and a format that stays foreign is said to be unknown"
+
+
+def test_an_alert_without_a_root_cause_says_what_was_seen() -> None:
+    left = (process(102, 1, "sglang::scheduler_TP0"),)
+    memory = run(log(200.0, READY, 9999), processes(206.0, *left), memory=start())
+    assert "main process gone" in memory.picture.alerts[-1].text

@@ -428,3 +428,48 @@ def test_no_log_can_fill_the_memory_with_ranks_or_milestones() -> None:
     assert len(reading.carry.rates.sources) == MOST_SOURCES
     reading = sglang(ARGS + line("Load weight begin. avail mem=1 GB", "TP1") * (MOST_MILESTONES + 10))
     assert len(reading.milestones) == MOST_MILESTONES
+
+
+def test_a_bar_that_begins_again_is_the_drafts_once_its_turn_has_come() -> None:
+    full = b"Capturing batches (bs=1 avail_mem=9.50 GB): 100%|###| 4/4 [00:00<00:00, 5.25it/s]\n"
+    turn = line("Overriding the draft model's max_position_embeddings to 8192.")
+    again = b"Capturing batches (bs=4 avail_mem=9.50 GB):   0%|   | 0/4 [00:00<?, ?it/s]"
+    reading = sglang(full + turn + again)
+    assert (reading.phase, reading.role) == ("capture", "draft")
+    assert sglang(full + again).role == "target"
+
+
+def test_the_last_state_of_a_bar_comes_twice_and_begins_nothing() -> None:
+    bar = b"Multi-thread loading shards: 100% Completed | 4/4 [00:06<00:00,  1.60s/it]\n"
+    start = line("Load weight begin. avail mem=1 GB") + bar
+    reading = sglang(ARGS + start + line("Load weight end. type=LlamaForCausalLM, avail mem=1 GB") + bar)
+    assert [key[0] for key in reading.items if key[1] == "weights"] == ["target"]
+    assert reading.phase == "kv_cache"
+
+
+def test_a_bar_belongs_to_the_rank_whose_prefix_stands_before_it() -> None:
+    start = "(Worker_TP{0} pid=4) INFO 11-29 14:05:34 [m.py:68] Starting to load model /srv/models/x...\n"
+    bar = "(Worker_TP1 pid=4) \rLoading safetensors checkpoint shards:  80% Completed | 4/5 [00:00<00:00]\n"
+    reading = read(begin(shipped()), (start.format(0) + start.format(1) + bar).encode())
+    assert reading.items[("target", "weights", None, "TP1")].done == 4
+    assert reading.items[("target", "weights", None, "TP0")].done is None
+
+
+def test_only_what_the_engines_logger_printed_is_a_milestone() -> None:
+    start = b"INFO 11-29 14:05:34 [a.py:1] vLLM API server version 0.32.0\n"
+    assert read(begin(shipped()), start + b"Loading weights took 5.0 seconds\n").phase == "boot"
+    prefixed = b"INFO 11-29 14:05:34 [a.py:1] Loading weights took 5.0 seconds\n"
+    assert read(begin(shipped()), start + prefixed).phase != "boot"
+
+
+def test_an_end_that_comes_late_is_still_the_end_of_what_it_ends() -> None:
+    start = "INFO 11-29 14:05:34 [a.py:1] {}\n"
+    compiling = start.format("Warming up model for the compilation...")
+    sizing = start.format("Initial profiling/warmup run took 0.33 s")
+    late = start.format("Warming up done.")
+    reading = read(begin(shipped()), (compiling + sizing + late).encode())
+    assert [(one.role, one.phase, one.event) for one in reading.milestones] == [
+        ("target", "compile", "begin"),
+        ("target", "kv_cache", "begin"),
+        ("target", "compile", "end"),
+    ]

@@ -6,7 +6,6 @@ The first diagnosis is the root; whatever else was seen follows and never outran
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -19,7 +18,7 @@ from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
 from specdash.monitor.limits import Limits
 from specdash.monitor.liveness import suspects
 from specdash.monitor.logtime import between
-from specdash.monitor.rootcause import Cause, find_cause
+from specdash.monitor.rootcause import Cause, find_cause, refine
 from specdash.monitor.signatures import Book
 from specdash.monitor.speech import say, say_trouble
 from specdash.monitor.trouble import Trouble, Troubles
@@ -52,6 +51,8 @@ class LogWords(msgspec.Struct, frozen=True, kw_only=True):
     """The newest printed time."""
     hidden_load: bool = False
     """Weights are being read, and its log has not got that far: the workers log elsewhere."""
+    foreign_owner: bool = False
+    """The port belongs to a process that is older than this start."""
     slow_queue: bool = False
     """One request keeps the batch while others wait, and tokens still come."""
 
@@ -216,6 +217,8 @@ class _Case:
         key = answers.readiness_key(self.evidence, self.words.engine, self.words.ready)
         if key.startswith("health_503"):
             yield key
+        if self.words.foreign_owner:
+            yield "identity_unverified"
         if self.words.slow_queue:
             yield "queue_blocked_by_long_generation"
         if self.evidence.busy and self.evidence.compilers and self.verdict.word == "suspect":
@@ -308,30 +311,3 @@ _WORD_OF_STATE: dict[State, VerdictWord] = {
     "degraded": "degraded",
     "unknown": "unknown",
 }
-
-_OOM_NUMBERS = re.compile(
-    r".*total capacity of (?P<total>[\d.]+) GiB of which (?P<free>[\d.]+) (?P<unit>[GM])iB is free"
-    r".*this process has (?P<mine>[\d.]+) GiB memory in use"
-)
-_OTHERS_SHARE = 0.1
-"""Other processes hold more than this part of the card: that, not our own size, is why there is no room."""
-
-
-def refine(cause: Cause, troubles: Troubles) -> str:
-    """The key of a cause, seen in its surroundings."""
-    root, key = cause.root, cause.key
-    if key.startswith("oom_") and _others_hold(root):
-        return "leftover_gpu_memory"
-    compiled = any(note.key == "healthy_deepgemm_jit" and note.line < root.line for note in troubles.notes)
-    if key == "nccl_timeout" and (compiled or root.phase == "compile"):
-        return "nccl_timeout_during_jit"
-    return key
-
-
-def _others_hold(root: Trouble) -> bool:
-    found = _OOM_NUMBERS.match(root.message)
-    if found is None:
-        return False
-    total, mine = float(found["total"]), float(found["mine"])
-    free = float(found["free"]) / (1024 if found["unit"] == "M" else 1)
-    return total - free - mine > _OTHERS_SHARE * total

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from specdash.monitor import answers
@@ -19,6 +21,9 @@ from specdash.monitor.words import Phase
 
 STATS_EVERY_S = 10.0
 """vLLM's statistics lines come this often, if it has anything to say."""
+
+OWNER_SLACK_S = 600.0
+"""The log may begin this long after its process."""
 
 CROWDED_S = 30.0
 """A queue behind one request for this long is no burst any more."""
@@ -40,15 +45,23 @@ def judge_log(
     """
     seen = gather(reading, silent_for, evidence or Evidence(), limits, book)
     verdict = assess(seen, limits, learned)
-    if silent_for is None and verdict.word == "unknown" and seen.phase is not None:
-        clock = Reason(
-            signal="clock", value="a log alone has none: say --silent-for", age_s=None, says="unknown"
-        )
-        verdict = msgspec.structs.replace(verdict, reasons=(clock, *verdict.reasons))
+    verdict = msgspec.structs.replace(verdict, reasons=(*_caveats(reading, silent_for), *verdict.reasons))
     hidden = seen.phase == "weights" and reading.phase in BEFORE_WEIGHTS
-    words = msgspec.structs.replace(words_of(reading), hidden_load=hidden)
+    words = msgspec.structs.replace(
+        words_of(reading), hidden_load=hidden, foreign_owner=_foreign(reading, silent_for, seen)
+    )
     judged = diagnose(words, seen, verdict, limits, book)
     return judged if judged.lagging else msgspec.structs.replace(judged, lagging=reading.lagging)
+
+
+def _caveats(reading: LogReading, silent_for: float | None) -> Iterator[Reason]:
+    """What keeps this verdict from being more."""
+    if not reading.known_format:
+        yield Reason(signal="format", value="unknown: verdicts are limited", age_s=None, says="unknown")
+    if silent_for is None:
+        yield Reason(
+            signal="clock", value="a log alone has none: say --silent-for", age_s=None, says="unknown"
+        )
 
 
 def document(reading: LogReading, judged: Judged) -> LogDocument:
@@ -159,6 +172,14 @@ def _placed(seen: Evidence, limits: Limits) -> Evidence:
     if seen.phase in BEFORE_WEIGHTS and loading_by_signs(seen, limits):
         return replace(seen, phase="weights", role="target")
     return seen
+
+
+def _foreign(reading: LogReading, silent_for: float | None, seen: Evidence) -> bool:
+    """Who owns the port was there long before this log's first line."""
+    if seen.port_owner_age_s is None or silent_for is None or not reading.milestones:
+        return False
+    lasted = between(reading.milestones[0].time, reading.last_time) or 0.0
+    return seen.port_owner_age_s > silent_for + lasted + OWNER_SLACK_S
 
 
 def _quiet_inside(reading: LogReading) -> float:

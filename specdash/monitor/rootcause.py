@@ -87,3 +87,38 @@ def _ends_here(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bo
 
 def _killed(one: Trouble) -> bool:
     return one.kind == "death" and one.fields.get("code") in _SIGKILL
+
+
+_TOTAL = re.compile(r".*total capacity of ([\d.]+) GiB of which ([\d.]+) ([GM])iB is free")
+_MINE = re.compile(r".*this process has ([\d.]+) ([GM])iB memory in use")
+_TORCH = re.compile(r".*allocated memory ([\d.]+) ([GM])iB is allocated by PyTorch")
+_OTHERS = re.compile(r"\bProcess \d+ has [\d.]+ [GM]iB memory in use")
+_OTHERS_SHARE = 0.1
+"""Other processes hold more than this part of the card: that, not our own size, is why there is no room."""
+
+
+def refine(cause: Cause, troubles: Troubles) -> str:
+    """The key of a cause, seen in its surroundings."""
+    root, key = cause.root, cause.key
+    if key.startswith("oom_") and _others_hold(root.message):
+        return "leftover_gpu_memory"
+    compiled = any(note.key == "healthy_deepgemm_jit" and note.line < root.line for note in troubles.notes)
+    if key == "nccl_timeout" and (compiled or root.phase == "compile"):
+        return "nccl_timeout_during_jit"
+    return key
+
+
+def _others_hold(message: str) -> bool:
+    """PyTorch's own account of the card. In a container it names pids, ours among them, and not us."""
+    card = _TOTAL.match(message)
+    mine = _MINE.match(message)
+    if mine is None and len(_OTHERS.findall(message)) > 1:
+        mine = _TORCH.match(message)
+    if card is None or mine is None:
+        return False
+    total = float(card[1])
+    return total - _gib(card[2], card[3]) - _gib(mine[1], mine[2]) > _OTHERS_SHARE * total
+
+
+def _gib(number: str, unit: str) -> float:
+    return float(number) / (1024 if unit == "M" else 1)

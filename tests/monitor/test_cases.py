@@ -135,3 +135,14 @@ def test_no_moment_of_a_healthy_start_alarms(name: str) -> None:
         judged = judge_log(reading, default_limits(), default_book(), silent_for=20)
         assert not judged.alarm, (line, said(judged))
     assert judged.state == "ready"
+
+
+def test_an_unknown_format_and_a_missing_clock_are_said() -> None:
+    def signals(log: str, silent_for_s: float | None) -> list[str]:
+        judged = judge({"log": log, "silent_for_s": silent_for_s})
+        return [reason.signal for reason in judged.verdict.reasons if reason.says == "unknown"]
+
+    assert signals("hello\nworld\n", None)[:2] == ["format", "clock"]
+    assert signals("hello\nworld\n", 5)[0] == "format"
+    known = "[2026-06-01 10:00:01 TP0] Init torch distributed begin.\n"
+    assert not {"format", "clock"} & set(signals(known, 5))

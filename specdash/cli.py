@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 a problem was found or an action failed, 2 usage, 3 could 
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -75,6 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     What an operator can do something about is one line on stderr, never a traceback; set
     ``SPECDASH_DEBUG=1`` to see the traceback of an error of ours.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a glyph gets a question mark
     try:
         code = root.main(args=arguments, prog_name="specdash", standalone_mode=False)
     except click.exceptions.Exit as exit_:

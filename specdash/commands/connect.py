@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from specdash.commands.deferred import DeferredSource
 from specdash.commands.screen import Stage, screen_options
 from specdash.commands.targets import options_from, target_options
 
 if TYPE_CHECKING:
     from specdash.history.recording import Recorder
+    from specdash.source import Source
 
 
 @click.command(short_help="The dashboard of one or more hosts.")
@@ -48,8 +51,10 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     """Open the hosts and show them; returns the exit code."""
     if given["json"]:
         raise click.UsageError("a dashboard is no document: `specdash status --json` prints one")
-    from specdash.session import open_source
+    from specdash.remote.target import parse_target
 
+    for target in targets:
+        parse_target(target)  # what cannot be a host is said before any screen
     stage = Stage(
         plain=given["plain"],
         theme=given["theme"],
@@ -57,16 +62,10 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         server=given["server"],
     )
     recorders = [_recorder(given["record"], target, several=len(targets) > 1) for target in targets]
+    more = {"probe": given["probe"], "interval": given["interval"]}
     sources = [
-        open_source(
-            target,
-            options_from(
-                given,
-                stage.prompter,
-                probe=given["probe"],
-                interval=given["interval"],
-                on_frame=recorder,
-            ),
+        DeferredSource(
+            target, partial(_open, target, given, stage, on_frame=recorder, **more), watch_only=given["watch"]
         )
         for target, recorder in zip(targets, recorders, strict=True)
     ]
@@ -76,6 +75,12 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         return 0
     finally:
         _close(recorders)
+
+
+def _open(target: str, given: dict[str, Any], stage: Stage, **more: Any) -> Source:
+    from specdash.session import open_source
+
+    return open_source(target, options_from(given, stage.prompter, **more))
 
 
 def _recorder(name: str | None, target: str, *, several: bool) -> Recorder | None:

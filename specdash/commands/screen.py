@@ -48,12 +48,17 @@ class Stage:
         self, *, plain: bool, theme: str | None, ascii_only: bool, server: str | None = None
     ) -> None:
         self.screen = full_screen(plain)
-        self._theme, self._ascii, self._server = theme, ascii_only, server
+        self._ascii, self._server = ascii_only, server
         self._asks: ScreenPrompter | None = None
         if self.screen:
             from specdash.tui.prompts import ScreenPrompter
+            from specdash.tui.themes import ThemeError, resolve
 
             self._asks = ScreenPrompter()
+            try:
+                self._themes, self._theme = resolve(theme)
+            except ThemeError as error:
+                raise click.UsageError(str(error)) from error
 
     @property
     def prompter(self) -> Prompter | None:
@@ -74,16 +79,11 @@ class Stage:
 
     async def _draw(self, sources: Sequence[Source]) -> int:
         from specdash.tui.app import SpecdashApp
-        from specdash.tui.themes import ThemeError, resolve
 
-        try:
-            themes, theme = resolve(self._theme)
-        except ThemeError as error:
-            raise click.UsageError(str(error)) from error
         app = SpecdashApp(
             sources,
-            themes=themes,
-            theme=theme,
+            themes=self._themes,
+            theme=self._theme,
             ascii_only=self._ascii,
             prefer=self._server,
             prompter=self._asks,

@@ -86,15 +86,18 @@ class SpecdashApp(App[int]):
         self.theme = name
 
     def on_mount(self) -> None:
-        """Connect every host; leave cleanly when the terminal or the system says so."""
+        """Leave cleanly when the terminal or the system says so."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGHUP):
             with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
                 loop.add_signal_handler(number, self.exit, 128 + number)
         self._write_terminal("\x1b[22;2t")
+        self.set_interval(TITLE_EVERY_S, self._tell_title)
+
+    def on_dashboard_shown(self) -> None:
+        """Connect every host."""
         for at, source in enumerate(self.sources):
             self.run_worker(source.run(), name=f"source {at}", exit_on_error=False)
-        self.set_interval(TITLE_EVERY_S, self._tell_title)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A connection that fell over is our fault: say so, and go on showing what was seen."""

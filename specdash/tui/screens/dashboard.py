@@ -8,6 +8,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
+from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input
 
@@ -49,6 +50,9 @@ class Dashboard(Screen[None]):
     ]
     AUTO_FOCUS = "#log"
 
+    class Shown(Message):
+        """The first picture is on the terminal: now there is time to connect."""
+
     def __init__(self, sources: Sequence[Source], *, prefer: str | None = None) -> None:
         super().__init__()
         self.sources = tuple(sources)
@@ -85,10 +89,18 @@ class Dashboard(Screen[None]):
 
     def on_mount(self) -> None:
         """Listen to every host; look at most four times a second."""
-        for source in self.sources:
-            self._undo = source.subscribe(self._changed)
+        self._undo = [source.subscribe(self._changed) for source in self.sources]
         self.set_interval(FRAME_S, self._tick)
-        self.call_after_refresh(self.apply)
+        self.call_after_refresh(self._first)
+
+    def _first(self) -> None:
+        self.apply()
+        self.call_after_refresh(self.post_message, self.Shown())
+
+    def on_unmount(self) -> None:
+        """Nobody is told any more."""
+        for undo in self._undo:
+            undo()
 
     def on_resize(self) -> None:
         """Other widths have other words."""

@@ -1,0 +1,84 @@
+"""A source that is opened once it runs: the screen is there before SSH is even imported."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from specdash.monitor.state import HostState, Link
+from specdash.remote.errors import SpecdashError
+
+if TYPE_CHECKING:
+    from specdash.logbuffer import LogBuffer
+    from specdash.source import Source
+
+
+class DeferredSource:
+    """A host that is about to be connected; fits ``specdash.source.Source``."""
+
+    def __init__(self, target: str, open_: Callable[[], Source], *, watch_only: bool = False) -> None:
+        self._target, self._open, self._watch_only = target, open_, watch_only
+        self._source: Source | None = None
+        self._listeners: list[Callable[[], None]] = []
+        self._stopped = False
+        self._before = HostState(target=target)
+
+    @property
+    def target(self) -> str:
+        """The host as the operator named it."""
+        return self._target
+
+    @property
+    def watch_only(self) -> bool:
+        """No acting verb exists on this connection."""
+        return self._watch_only
+
+    @property
+    def state(self) -> HostState:
+        """Connecting, until there is a connection to ask."""
+        return self._source.state if self._source else self._before
+
+    def log(self, server_key: str) -> LogBuffer | None:
+        """The received bytes of that server's log."""
+        return self._source.log(server_key) if self._source else None
+
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call ``changed`` after each change."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    async def run(self) -> None:
+        """Open the host, off the event loop as far as that goes, and follow it."""
+        await asyncio.to_thread(importlib.import_module, "specdash.session")
+        if self._stopped:
+            return
+        try:
+            self._source = self._open()
+        except SpecdashError as error:  # an option that cannot be: nothing to try again
+            self._before = HostState(target=self._target, link=Link(state="refused", reason=str(error)))
+            self._changed()
+            return
+        self._source.subscribe(self._changed)
+        await self._source.run()
+
+    def _changed(self) -> None:
+        for changed in tuple(self._listeners):
+            changed()
+
+    async def stop(self) -> None:
+        """Let go of the host."""
+        self._stopped = True
+        if self._source is not None:
+            await self._source.stop()
+
+    def refresh(self) -> None:
+        """Sample now; reconnect now when the link is lost."""
+        if self._source is not None:
+            self._source.refresh()
+
+    def acknowledge(self, alert_key: str) -> None:
+        """The operator has seen this alert."""
+        if self._source is not None:
+            self._source.acknowledge(alert_key)

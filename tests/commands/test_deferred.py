@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+from specdash.commands.deferred import DeferredSource
+from specdash.remote.errors import SpecdashError
+from specdash.source import Source
+from tests.tui import states
+
+
+async def test_it_connects_until_it_runs_and_then_is_the_host() -> None:
+    real = states.source(states.serving())
+    told: list[int] = []
+    deferred = DeferredSource("gpubox", lambda: real)
+    source: Source = deferred
+    undo = source.subscribe(lambda: told.append(1))
+    assert source.state.link.state == "connecting"
+    assert source.log(states.KEY) is None
+    source.refresh()
+    await source.run()
+    assert source.state is real.state
+    assert source.log(states.KEY) is real.logs[states.KEY]
+    real.set(states.stalled())
+    assert told == [1]
+    source.acknowledge(f"server:{states.KEY}/stalled")
+    assert real.acknowledged
+    undo()
+    await source.stop()
+    assert real.stopped
+
+
+async def test_a_host_that_cannot_be_opened_is_refused_with_the_reason() -> None:
+    def fail() -> Source:
+        raise SpecdashError("no such key file", "name another with --identity")
+
+    source = DeferredSource("gpubox", fail)
+    await source.run()
+    assert source.state.link.state == "refused"
+    assert source.state.link.reason == "no such key file (name another with --identity)"
+
+
+async def test_one_that_was_stopped_before_it_ran_never_opens() -> None:
+    opened: list[int] = []
+
+    def open_() -> Source:
+        opened.append(1)
+        return states.source(states.serving())
+
+    source = DeferredSource("gpubox", open_)
+    await source.stop()
+    await source.run()
+    assert not opened

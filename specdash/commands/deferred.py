@@ -7,8 +7,8 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState, Link
-from specdash.remote.errors import SpecdashError
 
 if TYPE_CHECKING:
     from specdash.logbuffer import LogBuffer

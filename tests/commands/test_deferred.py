@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from specdash.commands.deferred import DeferredSource
-from specdash.remote.errors import SpecdashError
+from specdash.errors import SpecdashError
 from specdash.source import Source
 from tests.tui import states
 

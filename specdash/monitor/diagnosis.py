@@ -195,8 +195,7 @@ class _Case:
             return self._judged("degraded", [self._say("late_jit_after_ready")])
         key = key_of_stall(self.evidence, self.lagging)
         rank = self.lagging[0] if self.lagging else None
-        bad = next((one for one in self.verdict.reasons if one.says == "bad"), None)
-        text = f"{bad.signal}: {bad.value}" if bad else ""
+        text = "; ".join(_in_short(one) for one in self.verdict.reasons if one.says in ("bad", "flat"))
         return self._judged("stalled", [self._say(key, text, rank=rank)])
 
     def hampered(self) -> Judged | None:
@@ -301,6 +300,11 @@ class _Case:
             lagging=self.lagging,
             diagnoses=tuple(diagnoses),
         )
+
+
+def _in_short(reason: Reason) -> str:
+    for_s = "" if reason.age_s is None else f" for {reason.age_s:.0f} s"
+    return f"{reason.signal} {reason.value}{for_s}"
 
 
 _HOST_OOM = "rank_killed_by_host_oom"

@@ -151,7 +151,7 @@ def _reasons(signs: list[Sign], ignored: list[Sign]) -> tuple[Reason, ...]:
     aside = tuple(
         Reason(
             signal=sign.signal,
-            value=f"{sign.value} (does not count here)",
+            value=sign.value if sign.says == "bad" else f"{sign.value} (not counted)",
             age_s=sign.age_s,
             says="flat" if sign.says == "alive" else sign.says,
         )

@@ -61,7 +61,7 @@ def _bar(evidence: Evidence, at_once: AtOnce, _: Thresholds) -> Sign:
 
 def _read(evidence: Evidence, at_once: AtOnce, _: Thresholds) -> Sign:
     rate = evidence.read_mib_s
-    return _aged("read", "bytes" if rate is None else f"{rate:.0f} MiB/s", evidence.read_age_s, at_once)
+    return _aged("read", "last bytes" if rate is None else f"{rate:.0f} MiB/s", evidence.read_age_s, at_once)
 
 
 def _cpu(evidence: Evidence, at_once: AtOnce, thresholds: Thresholds) -> Sign:
@@ -83,7 +83,7 @@ def _processor(
 ) -> Sign:
     known = [(process.cpu_pct, process.name) for process in processes if process.cpu_pct is not None]
     if not known:
-        return _aged(signal, "changes", age_s, at_once)
+        return _aged(signal, "last use", age_s, at_once)
     most, name = max(known)
     if most >= thresholds.cpu_floor_pct:
         return Sign(signal=signal, value=f"{name} {most:.0f} %", age_s=0.0, says="alive")
@@ -133,7 +133,9 @@ def _utilisation(evidence: Evidence, _: AtOnce, thresholds: Thresholds) -> Sign:
     spins = max(used) >= thresholds.spin_util_pct and not any(
         computes(watts, limit, thresholds) for watts, limit, _name in _powers(evidence)
     )
-    return Sign(signal="utilisation", value=value, age_s=None, says="bad" if spins else "flat")
+    if spins:
+        return Sign(signal="utilisation", value=f"{value} at little power: spins", age_s=None, says="bad")
+    return Sign(signal="utilisation", value=value, age_s=None, says="flat")
 
 
 def _plain(
@@ -146,16 +148,16 @@ _READERS: dict[Signal, Callable[[Evidence, AtOnce, Thresholds], Sign]] = {
     "bar": _bar,
     "milestone": _plain("milestone", "last", lambda e: e.milestone_age_s),
     "line": _plain("line", "last", lambda e: e.line_age_s),
-    "process": _plain("process", "new", lambda e: e.process_age_s),
+    "process": _plain("process", "last new one", lambda e: e.process_age_s),
     "cpu": _cpu,
     "main_cpu": _main_cpu,
     "read": _read,
-    "memory": _plain("memory", "grows", lambda e: e.memory_age_s),
+    "memory": _plain("memory", "last growth", lambda e: e.memory_age_s),
     "compilers": _compilers,
-    "nccl": _plain("nccl", "NCCL lines", lambda e: e.nccl_age_s),
+    "nccl": _plain("nccl", "last line", lambda e: e.nccl_age_s),
     "warmup": _plain("warmup", "its own request", lambda e: e.warmup_age_s),
-    "batch": _plain("batch", "batch lines", lambda e: e.batch_age_s),
-    "tokens": _plain("tokens", "counters", lambda e: e.tokens_age_s),
+    "batch": _plain("batch", "last line", lambda e: e.batch_age_s),
+    "tokens": _plain("tokens", "last one", lambda e: e.tokens_age_s),
     "loads": _plain("loads", "time stamp", lambda e: e.loads_age_s),
     "power": _power,
     "utilisation": _utilisation,

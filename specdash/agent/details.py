@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-YOUNG = 60.0
-"""Seconds for which a process may still replace its program or set its title."""
-YOUNG_PAUSE, OLD_PAUSE = 2.0, 10.0
-"""Seconds between two readings of the command line and descriptors."""
+SHORTEST_PAUSE, LONGEST_PAUSE, AGE_SHARE = 2.0, 10.0, 6.0
+"""Seconds between two readings of the command line and descriptors: a sixth of the process's age.
+
+A young process may still replace its program, set its title or open its log.
+"""
+IO_PAUSE = 1.9
 UVM_FIRST, UVM_LONGEST = 5.0, 600.0
 """Seconds between two looks at the mappings, doubled each time: the file is long for a CUDA process."""
 
@@ -34,12 +36,15 @@ def link(path: str) -> "str | None":
 class Watched(object):
     """A process of a server, or an owner of GPU memory."""
 
-    def __init__(self, host: "Host", pid: int, stat: procfs.Stat) -> None:
+    def __init__(self, host: "Host", pid: int) -> None:
+        """Raises OSError when the process is gone."""
         self.host = host
         self.pid = pid
-        self.stat = stat
         self.folder = "%s/%d" % (host.proc, pid)
-        self.started = host.started_at(pid, stat.start)
+        # Kept open: half the cost of each look, and it can never show another process of the same number.
+        self._stat_fd = os.open(self.folder + "/stat", os.O_RDONLY | os.O_CLOEXEC)
+        self.stat = procfs.Stat(os.pread(self._stat_fd, procfs.SHORT, 0))
+        self.started = host.started_at(pid, self.stat.start)
         self.uid = 0
         self.user = ""
         self.denied = False
@@ -58,6 +63,11 @@ class Watched(object):
         self._blanked = False
         self._wchan: "str | None" = None
         self._read_bytes: "int | None" = None
+        self._io_due = 0.0
+
+    def __del__(self) -> None:
+        if hasattr(self, "_stat_fd"):
+            os.close(self._stat_fd)
 
     @property
     def fingerprint(self) -> "tuple[object, ...]":
@@ -68,7 +78,7 @@ class Watched(object):
     def look(self, wanted: "list[Pattern[str]]", now: float) -> None:
         """Read what changes rarely. May block while the process's memory is locked."""
         age = now - self.stat.start / procfs.TICKS
-        self.look_due = now + (YOUNG_PAUSE if age < YOUNG else OLD_PAUSE)
+        self.look_due = now + min(LONGEST_PAUSE, max(SHORTEST_PAUSE, age / AGE_SHARE))
         if not self._fixed:
             self._first_look()
         if self.stat.state in "ZX":
@@ -86,13 +96,12 @@ class Watched(object):
         except PermissionError:
             self.denied = True
 
-    def glance(self, stat: procfs.Stat) -> None:
-        """Read what moves all the time; none of it blocks."""
-        self.stat = stat
-        self._wchan = None
-        if stat.state == "D":
-            self._wchan = self._text("wchan")
-        if not self.denied:
+    def glance(self, now: float) -> None:
+        """Read what moves all the time; none of it blocks. Raises ``GONE`` when the process is no more."""
+        self.stat = procfs.Stat(os.pread(self._stat_fd, procfs.SHORT, 0))
+        self._wchan = self._text("wchan") if self.stat.state == "D" else None
+        if now >= self._io_due and not self.denied:
+            self._io_due = now + IO_PAUSE
             try:
                 self._read_bytes = procfs.read_bytes(procfs.read(self.folder + "/io"))
             except OSError:

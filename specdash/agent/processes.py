@@ -25,11 +25,13 @@ AT_MOST_EVERY = 2.0
 """Seconds between two frames while nothing important has changed."""
 PATIENCE = 3.0
 """Seconds that reading one file of /proc may take."""
-YOUNG, YOUNG_PAUSE, OLD_PAUSE, KERNEL_PAUSE = 60.0, 2.0, 20.0, 120.0
-"""Seconds: when, and how often, a process that does not match is looked at again."""
+SHORTEST_PAUSE, LONGEST_PAUSE, KERNEL_PAUSE = 2.0, 20.0, 120.0
+"""Seconds until a process that does not match is looked at again: half its age, or a kernel thread's."""
+CALM_AFTER, CALM_PAUSE = 60.0, 3.0
+"""Seconds without a new watched process, after which new ones are looked for less often."""
 MAPS_A_ROUND = 2
-PORTS_COST_SHARE = 500.0
-"""The kernel's socket table is read so rarely that it costs at most one part in this many."""
+PORTS_BUSY, PORTS_CALM, PORTS_COST_SHARE = 1.9, 9.9, 500.0
+"""Seconds between two readings of the kernel's socket table; they cost at most one part in 500."""
 
 
 class Seen(object):
@@ -67,6 +69,7 @@ class Processes(object):
         self._listening: "dict[int, tuple[int, str]]" = {}
         self._searched: "tuple[frozenset[int], frozenset[int]]" = (frozenset(), frozenset())
         self._ports_due = 0.0
+        self._list_due = self._calm_from = 0.0
         self._sent: "object" = None
         self._sent_at = 0.0
 
@@ -83,6 +86,7 @@ class Processes(object):
     def refresh(self) -> None:
         """Look now, and send what is seen."""
         self._sent = None
+        self._list_due = self._ports_due = 0.0
         self.crew.wake()
 
     def _round(self) -> "float | None":
@@ -93,7 +97,8 @@ class Processes(object):
         if patterns is not self._patterns:
             self._patterns = patterns
             self._seen.clear()
-        self._find(began)
+        if began >= self._list_due:
+            self._find(began)
         self._observe(names, began)
         self._find_ports(began)
         self._find_contexts(began)
@@ -117,8 +122,13 @@ class Processes(object):
         owners = [pid for pid in self._owners() if pid in self._seen and pid not in self._watched]
         for pid in owners:
             self._seen[pid].matched = True
+        before = len(self._watched)
         if fresh or owners:
             self._descend()
+        if len(self._watched) != before or not before:
+            self._calm_from = now + CALM_AFTER
+        # With thousands of kernel threads the list alone costs milliseconds.
+        self._list_due = now + (CALM_PAUSE if now > self._calm_from else 0.0)
 
     def _examine(self, pid: int, now: float) -> bool:
         """Look whether a process matches; whether that may have changed the set of the watched."""
@@ -135,8 +145,8 @@ class Processes(object):
         if stat.kernel:
             seen.check_at = now + KERNEL_PAUSE
             return False
-        young = now - stat.start / procfs.TICKS < YOUNG
-        seen.check_at = now + (YOUNG_PAUSE if young else OLD_PAUSE)
+        age = now - stat.start / procfs.TICKS
+        seen.check_at = now + min(LONGEST_PAUSE, max(SHORTEST_PAUSE, age / 2))
         try:
             argv = procfs.arguments(self.crew.wait_for(pid, procfs.read, folder + "/cmdline"))
         except (OSError, Stuck):
@@ -156,31 +166,36 @@ class Processes(object):
             found = {pid for pid, seen in self._seen.items() if seen.ppid in chosen and pid not in chosen}
             chosen |= found
         for pid in chosen.difference(self._watched):
-            try:
-                stat = procfs.Stat(procfs.read("%s/%d/stat" % (self.host.proc, pid)))
-            except (OSError, ValueError, IndexError):
-                continue
-            self._watched[pid] = Watched(self.host, pid, stat)
+            process = self._take_up(pid)
+            if process:
+                self._watched[pid] = process
+
+    def _take_up(self, pid: int) -> "Watched | None":
+        try:
+            return Watched(self.host, pid)
+        except (OSError, ValueError, IndexError):
+            return None
 
     # ------------------------------------------------------------------ what they do
 
     def _observe(self, names: "list[Pattern[str]]", now: float) -> None:
         for pid, process in list(self._watched.items()):
-            try:
-                stat = procfs.Stat(procfs.read(process.folder + "/stat"))
-                if stat.start != process.stat.start:  # the pid went to another process
-                    del self._watched[pid]
-                    del self._seen[pid]
-                    continue
-                process.glance(stat)
-                if now >= process.look_due:
-                    self.crew.wait_for(pid, process.look, names, now)
-                    process.user = self._user(process.uid)
-            except Stuck:
-                process.denied = True
-            except GONE:
+            if not self._observe_one(process, names, now):
                 self._watched.pop(pid, None)
                 self._seen.pop(pid, None)
+
+    def _observe_one(self, process: Watched, names: "list[Pattern[str]]", now: float) -> bool:
+        """Whether the process is still there."""
+        try:
+            process.glance(now)
+            if now >= process.look_due:
+                self.crew.wait_for(process.pid, process.look, names, now)
+                process.user = self._user(process.uid)
+        except Stuck:
+            process.denied = True
+        except GONE:
+            return False
+        return True
 
     def _user(self, uid: int) -> str:
         if uid not in self._users:
@@ -193,9 +208,11 @@ class Processes(object):
     def _find_ports(self, now: float) -> None:
         """Join the listening sockets with the watched processes, when either has changed."""
         if now >= self._ports_due:
+            began = self.host.monotonic()
             self._listening = sockets.listeners(self.host.proc)
-            cost = self.host.monotonic() - now
-            self._ports_due = now + min(30.0, max(AT_MOST_EVERY - 0.1, cost * PORTS_COST_SHARE))
+            cost = self.host.monotonic() - began
+            pause = PORTS_CALM if now > self._calm_from else PORTS_BUSY
+            self._ports_due = now + min(30.0, max(pause, cost * PORTS_COST_SHARE))
         inodes = frozenset(self._listening)
         known = frozenset(self._watched)
         if inodes <= self._searched[0] and known <= self._searched[1]:

@@ -13,6 +13,7 @@ TICKS = float(os.sysconf("SC_CLK_TCK"))
 PF_KTHREAD = 0x00200000
 """The flag of kernel threads (include/linux/sched.h)."""
 
+SHORT = 4096
 LONGEST_ARGV = 16 * 1024
 """Characters of a command line that are sent; SGLang's are near 1,000."""
 
@@ -26,16 +27,14 @@ REDACTED = "<redacted>"
 
 
 def read(path: str, limit: int = 1 << 20) -> bytes:
-    """The bytes of one small file of /proc, in one read."""
+    """The bytes of one small file of /proc. What is shorter than a page comes in one read."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        data = os.read(fd, limit)
-        while data and len(data) < limit:
-            more = os.read(fd, limit - len(data))
-            if not more:
-                break
+        data = more = os.read(fd, SHORT)
+        while len(more) == SHORT or (len(data) > SHORT and more):
+            more = os.read(fd, limit)
             data += more
-        return data
+        return data[:limit]
     finally:
         os.close(fd)
 

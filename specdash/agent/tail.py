@@ -13,6 +13,7 @@ from specdash.agent.tailfile import Opened, Refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable
     from typing import Any
 
@@ -25,8 +26,8 @@ WINDOW = 1 << 20
 """Bytes of one log that may be under way without being acknowledged."""
 CHUNK = 44 * 1024
 """Bytes read at once: with base64 and the frame's other fields still below 64 KiB."""
-BUSY_PAUSE, QUIET_PAUSE, BUSY_FOR = 0.1, 0.2, 5.0
-"""Seconds between two looks at a file that grew within the last five seconds, and at one that did not."""
+PAUSE = 0.2
+"""Seconds between two looks at a file: a line is on the screen at once for a person."""
 MISSING_PAUSE = 1.0
 SILENT_EVERY = 10.0
 PATIENCE = 3.0
@@ -41,7 +42,6 @@ class Tail(object):
         self.path: str = request["path"]
         self.due = 0.0
         self.file: "Opened | None" = None
-        self.grown_at = host.monotonic()
         self._host = host
         self._outbox = outbox
         self._backlog: int = request["backlog"]
@@ -53,6 +53,8 @@ class Tail(object):
         self._error: "str | None" = None
         self._state_at = -SILENT_EVERY
         self._held = 0
+        self._status: "os.stat_result | None" = None
+        self._silent = False
 
     # ------------------------------------------------------------------ called from the main loop
 
@@ -75,16 +77,15 @@ class Tail(object):
         try:
             if self.file is None:
                 self._open()
-            more = self._read(now)
-            if not more or self._error:
+            more = self._read()
+            if self._silent or self._error:
                 self._say(now, self._deletion())
         except Refused as refused:
             self.close()
             self._say(now, str(refused))
             self.due = now + MISSING_PAUSE
             return False
-        busy = now - self.grown_at < BUSY_FOR
-        self.due = now if more else now + (BUSY_PAUSE if busy else QUIET_PAUSE)
+        self.due = now if more else now + PAUSE
         return more
 
     def hung(self, seconds: float) -> None:
@@ -99,8 +100,7 @@ class Tail(object):
             self.file = None
 
     def _deletion(self) -> "str | None":
-        assert self.file is not None
-        if self.file.status().st_nlink:
+        if self._status is None or self._status.st_nlink:
             return None
         return "the file was deleted; what is still written to it is read"
 
@@ -128,25 +128,25 @@ class Tail(object):
         assert self.file is not None
         self.file.offset = self.file.first_line_within(self._backlog)
 
-    def _read(self, now: float) -> bool:
+    def _read(self) -> bool:
+        """Send the next chunk; whether there is more to be read at once."""
         file = self.file
         assert file is not None
+        self._status = status = file.status()
+        self._silent = False
         if self._unacknowledged >= WINDOW or not self._outbox.log_room():
             return False
-        status = file.status()
         if status.st_size < file.offset or (status.st_size > file.offset and not file.same_head()):
             file.restart()
             self._break = "truncated"
-        raw = file.read(CHUNK)
+        raw = file.read(CHUNK) if status.st_size > file.offset else b""
         if not raw:
-            self._follow_rotation()
+            self._silent = True
+            self._follow_rotation(status)
             return self.file is not file
-        raw = self._whole_characters(raw)
-        if not raw:
-            return False
-        self.grown_at = now
-        self._send(file, raw, status.st_size, self._host.mtime(status))
-        return True
+        part = self._whole_characters(raw)
+        sent = self._send(file, part, status) if part else 0
+        return sent < len(part) or len(raw) == CHUNK
 
     def _whole_characters(self, raw: bytes) -> bytes:
         """Without the half of a character at the end, for as long as its other half may still come."""
@@ -157,9 +157,11 @@ class Tail(object):
         self._held += 1
         return b""
 
-    def _send(self, file: Opened, raw: bytes, size: int, mtime: float) -> None:
+    def _send(self, file: Opened, raw: bytes, status: "os.stat_result") -> int:
         frame: "Json" = {"t": "log", "at": self._host.now(), "path": self.path, "file": file.identity}
-        frame.update({"offset": file.offset, "size": max(size, file.offset + len(raw)), "mtime": mtime})
+        frame["offset"] = file.offset
+        frame["size"] = max(status.st_size, file.offset + len(raw))
+        frame["mtime"] = self._host.mtime(status)
         if self._break:
             frame["break"] = self._break
         line, taken = self._encode(frame, file, raw)
@@ -170,6 +172,7 @@ class Tail(object):
             self._unacknowledged += taken
         self._outbox.put_log(line)
         self._state_at = self._host.monotonic()
+        return taken
 
     def _encode(self, frame: "Json", file: Opened, raw: bytes) -> "tuple[bytes, int]":
         """The frame's line and how many of the bytes are in it: escapes make some bytes six times as long."""
@@ -181,17 +184,17 @@ class Tail(object):
                 return line, len(raw)
             raw = tailfile.whole_characters(raw[: len(raw) // 2]) or raw[: len(raw) // 2]
 
-    def _follow_rotation(self) -> None:
+    def _follow_rotation(self, status: "os.stat_result") -> None:
         """At the end of the file: go on to the one that has taken its name, once there is something in it.
 
         Until then stay: after a rename the server goes on writing into the old file.
         """
         file = self.file
         assert file is not None
-        following = file.successor()
+        following = file.successor(status)
         if following is None:
             return
-        self._break = "rotated" if file.status().st_nlink else "replaced"
+        self._break = "rotated" if status.st_nlink else "replaced"
         file.close()
         self.file = following
 
@@ -202,9 +205,8 @@ class Tail(object):
         frame: "Json" = {"t": "logstate", "at": self._host.now(), "path": self.path}
         if error:
             frame["error"] = error
-        if self.file is not None:
-            status = self.file.status()
-            frame.update(size=status.st_size, mtime=self._host.mtime(status))
+        if self.file is not None and self._status is not None:
+            frame.update(size=self._status.st_size, mtime=self._host.mtime(self._status))
         self._error = error
         self._state_at = now
         self._outbox.put(frame, ("logstate", self.path))

@@ -201,7 +201,7 @@ class Opened(object):
             at += 1
         return start - 1 + at
 
-    def successor(self) -> "Opened | None":
+    def successor(self, mine: os.stat_result) -> "Opened | None":
         """The file written after this one, where another file has taken its name and is not empty.
 
         A reader that was away may have missed whole files: of the siblings not older than this file the
@@ -209,7 +209,6 @@ class Opened(object):
         """
         try:
             current = os.stat(self.path)
-            mine = self.status()
             if (current.st_dev, current.st_ino) == (mine.st_dev, mine.st_ino) or not current.st_size:
                 return None
         except OSError:

@@ -45,8 +45,9 @@ class Follower:
         """Let time pass, read until nothing more comes, and give the new bytes."""
         self.host.clock += seconds
         before = len(self.logs)
-        more = True
-        while more:
+        more, seen = True, -1
+        while more or len(self.logs) > seen:
+            seen = len(self.logs)
             more = self.tail.step()
             while line := self.outbox.take():
                 self.lines.append(line)

@@ -93,10 +93,17 @@ def words_of(reading: LogReading) -> LogWords:
         stopped=stop is not None and (crash is None or stop < crash),
         crashed=crash is not None and (stop is None or crash < stop),
         troubles=memory.found,
-        last_life=reading.last_progress_line,
+        last_life=_last_life(reading),
         last_time=reading.last_time,
         slow_queue=(between(reading.crowded_since, reading.last_time) or 0.0) >= CROWDED_S,
     )
+
+
+def _last_life(reading: LogReading) -> int:
+    """The last line of progress; while booting any chatter counts as such, but not here."""
+    if reading.phase in (None, "boot"):
+        return max((milestone.line for milestone in reading.milestones), default=0)
+    return reading.last_progress_line
 
 
 def gather(

@@ -107,7 +107,7 @@ class Reader:
             self._heard.matched = True
         if record.time:
             self._heard.last_time = record.time
-        if len(raw) > GIANT:
+        if len(raw) > GIANT and "\n" not in record.text:
             self._catch_up()
             self._heard.dump(record)
             return

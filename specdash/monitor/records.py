@@ -108,7 +108,8 @@ def _unwrap(text: str) -> tuple[str | None, str | None]:
     if message is None:
         return None, None
     stamp = next((fields[key] for key in _TIME_KEYS if isinstance(fields.get(key), str)), None)
-    return sanitise(message.rstrip("\r\n")), sanitise(stamp) if stamp else None
+    lines = message.rstrip("\r\n").split("\n")  # a traceback is one message
+    return "\n".join(map(sanitise, lines)), sanitise(stamp) if stamp else None
 
 
 def _may_hold_prefix(text: str, grammar: Grammar) -> bool:

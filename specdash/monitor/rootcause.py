@@ -9,7 +9,7 @@ import msgspec
 from specdash.monitor.trouble import Trouble, Troubles
 
 NEAR_LINES = 150
-"""An unknown exception is a cause only where the launch breaks down this soon after it."""
+"""An exception is a cause only where the launch breaks down this soon after it."""
 
 _SIGKILL = ("-9", "137")
 _CODE = re.compile(r"-?\d+")
@@ -26,9 +26,9 @@ class Cause(msgspec.Struct, frozen=True, kw_only=True):
 def find_cause(troubles: Troubles, last_life: int | None = None) -> Cause | None:
     """The root cause, or None where the log shows no death (or only one that somebody asked for).
 
-    ``last_life`` is the last line that showed progress: an unknown exception with nothing after it is taken
-    for the end. None: the server is known to have gone on (it lives, or it was ready), and an unknown
-    exception needs more than being the last word.
+    ``last_life`` is the last line that showed progress: an exception with nothing after it is taken for the
+    end. None: the server is known to have gone on (it lives, or it was ready), and an exception needs more
+    than being the last word.
     """
     stop = troubles.stop_line
     deadly = [trouble for trouble in troubles.found if stop is None or trouble.line < stop]
@@ -40,7 +40,7 @@ def find_cause(troubles: Troubles, last_life: int | None = None) -> Cause | None
 
 
 def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None, str]:
-    named = [one for one in deadly if one.kind == "root" or _proven(one, deadly, last_life)]
+    named = [one for one in deadly if _proven(one, deadly, last_life)]
     if named:
         first = min(named, key=lambda one: one.line)
         same = [one for one in named if one.source == first.source]
@@ -67,18 +67,20 @@ def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None,
 
 
 def _proven(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
-    """An exception without a signature that its launch did not outlive.
+    """An exception that its launch did not outlive: imports fail and requests fail, and servers go on.
 
-    One without a message (a bare ``TimeoutError``) explains nothing where something later has words.
+    An unknown one without a message (a bare ``TimeoutError``) explains nothing where something later has
+    words.
     """
-    if one.kind is not None or not one.message:
+    if one.kind != "root" and (one.kind is not None or not one.message):
         return False
     return one.fatal or _ends_here(one, deadly, last_life)
 
 
 def _ends_here(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
     breaks = any(
-        other.kind in ("fatal", "late", "victim", "death", "root")
+        other is not one
+        and other.kind in ("fatal", "late", "victim", "death")
         and 0 <= other.line - one.line <= NEAR_LINES
         for other in deadly
     )

@@ -155,32 +155,35 @@ class TroubleCollector:
         engine: str | None = None,
         time: str | None = None,
     ) -> None:
-        """Look at one physical line (1-based number), its log prefix already stripped.
+        """Look at one line (1-based number), its log prefix already stripped.
 
         ``rank`` and ``process`` name who said it (a continuation inherits them), ``begins`` is False for a
         line without a prefix of its own, ``phase`` and ``role`` are what the log had shown so far.
         """
-        if len(text) > LONGEST:
-            return
-        text, told = bare(text)
-        rank = rank or told
-        if begins or rank or process:
-            self._current, self._current_rank = process or rank or "", rank
-        source, rank = self._current, rank or self._current_rank
-        if not text.strip():
-            return
-        words = text.strip()[:TEXT_KEPT]
         at = Trouble(
             line=line,
             rank=rank,
-            source=source,
-            text=words,
+            source=process or "",
+            text="",
             kind=None,
             phase=phase,
             role=role,
             time=time,
         )
-        seen = self._process(source)
+        for number, part in enumerate(text.split("\n")):  # a JSON record holds a whole traceback
+            if part.strip() and len(part) <= LONGEST:
+                self._part(at, part, begins and number == 0, engine)
+
+    def _part(self, at: Trouble, text: str, begins: bool, engine: str | None) -> None:
+        text, told = bare(text)
+        rank = at.rank or told
+        if begins or rank or at.source:
+            self._current, self._current_rank = at.source or rank or "", rank
+        words = text.strip()[:TEXT_KEPT]
+        at = _replace(at, source=self._current, rank=rank or self._current_rank, text=words)
+        seen = self._process(self._current)
+        if not words:
+            return
         if seen.headless is not None:
             (began, name), seen.headless = seen.headless, None
             self._raise(seen, _replace(began, text=f"{began.text} {words}"), name, words, engine)

@@ -220,3 +220,19 @@ def test_the_traceback_of_one_bad_request_is_skipped() -> None:
         "ValueError: bad",
     ]
     assert collect(*lines).found.found == ()
+
+
+def test_a_traceback_inside_one_record_is_read_line_by_line() -> None:
+    frame = '  File "/x/model_runner.py", line 1, in load_model'
+    collector = TroubleCollector(default_book())
+    collector.feed(4, f"EngineCore failed to start.\n{frame}\ntorch.OutOfMemoryError: CUDA out of memory.")
+    cause = find_cause(collector.found)
+    assert cause is not None
+    assert (cause.key, cause.root.line, cause.root.fatal) == ("oom_weights", 4, True)
+
+
+def test_an_import_that_fails_and_is_forgiven_is_no_cause() -> None:
+    error = "ModuleNotFoundError: No module named 'flashinfer'"
+    assert find_cause(collect(error).found, last_life=9) is None
+    assert cause_of(error, last_life=0).key == "module_missing"
+    assert cause_of(HIT, error, last_life=9).key == "module_missing"

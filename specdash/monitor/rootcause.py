@@ -59,6 +59,7 @@ def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None,
     if bare:
         return bare[0], "scheduler_exception"
     victims = [one for one in deadly if one.kind == "victim"]
+    victims = [one for one in victims if one.fatal or _final(one) or _ends_here(one, deadly, last_life)]
     if victims:
         special = next((one for one in victims if one.key), None)
         return special or victims[0], (special.key if special else "peer_died_first")
@@ -79,12 +80,15 @@ def _proven(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
 
 def _ends_here(one: Trouble, deadly: list[Trouble], last_life: int | None) -> bool:
     breaks = any(
-        other is not one
-        and other.kind in ("fatal", "late", "victim", "death")
-        and 0 <= other.line - one.line <= NEAR_LINES
-        for other in deadly
+        other is not one and _final(other) and 0 <= other.line - one.line <= NEAR_LINES for other in deadly
     )
     return breaks or (last_life is not None and one.line > last_life)
+
+
+def _final(one: Trouble) -> bool:
+    """Whoever says this does not serve again: a dying process, or the engine about its own death."""
+    own = one.signature is not None and bool(one.signature.engine)
+    return one.kind in ("fatal", "late", "death") or (one.kind == "victim" and own)
 
 
 def _killed(one: Trouble) -> bool:

@@ -236,3 +236,9 @@ def test_an_import_that_fails_and_is_forgiven_is_no_cause() -> None:
     assert find_cause(collect(error).found, last_life=9) is None
     assert cause_of(error, last_life=0).key == "module_missing"
     assert cause_of(HIT, error, last_life=9).key == "module_missing"
+
+
+def test_a_client_that_hangs_up_on_a_serving_engine_kills_nobody() -> None:
+    reset = "ConnectionResetError: [Errno 104] Connection reset by peer"
+    assert find_cause(collect(reset, "BrokenPipeError: [Errno 32] Broken pipe").found, None) is None
+    assert cause_of(reset, "Fatal Python error: Aborted", last_life=None).key == "peer_died_first"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -105,6 +106,14 @@ async def _narrate(sources: Sequence[Source]) -> int:
 
     narrators = [Narrator() for _ in sources]
     changed = asyncio.Event()
+    ended: list[int] = []
+
+    def end(number: int) -> None:
+        ended.append(128 + number)
+        changed.set()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, end, number)
     undo = [source.subscribe(changed.set) for source in sources]
     running = [asyncio.create_task(source.run()) for source in sources]
     try:
@@ -117,6 +126,8 @@ async def _narrate(sources: Sequence[Source]) -> int:
                 return _EXIT_NO_CONNECTION
             await changed.wait()
             changed.clear()
+            if ended:
+                return ended[0]
     except asyncio.CancelledError:
         return 0
     finally:

@@ -141,7 +141,7 @@ class SpecdashApp(App[int]):
         if error is not None:
             where = self._write_traceback(error)
             self.crash_file = where if isinstance(where, Path) else None
-            self.crash_words = f"{type(error).__name__}: {error}"
+            self.crash_words = sanitise(f"{type(error).__name__}: {error}")
         self._close_messages_no_wait()
 
     crash_words: str | None = None

@@ -7,11 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from specdash.monitor.state import HostState, RailItem, Server
+from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
 
 COUNTER_EVERY_S = 30.0
 """A counter that moves (37/64 shards) is told at most so often."""
 SEVERITY_WORDS = {"error": "ALARM", "warning": "WARNING", "info": "note"}
+LINK_WORDS = {
+    "connecting": "connecting",
+    "live": "connected",
+    "stale": "no heartbeat, values may be old",
+    "lost": "connection lost",
+    "refused": "no connection",
+}
 MARK_WORDS = {"active": "begins", "done": "done", "failed": "FAILED", "skipped": "skipped"}
 
 
@@ -20,13 +28,14 @@ class Narrator:
     """Tells what has changed on one host since the picture before."""
 
     _before: HostState | None = None
+    _link: tuple[str, str | None] = ("", None)
     _counted: dict[str, float] = field(default_factory=dict)
 
     def tell(self, state: HostState) -> list[str]:
         """Lines for what is new; none where nothing is."""
         before, self._before = self._before, state
         lines = [
-            *_link(before, state),
+            *self._link_lines(state),
             *_host(before, state),
             *(line for server in state.servers for line in self._server(before, state, server)),
             *_gone(before, state),
@@ -34,6 +43,18 @@ class Narrator:
         ]
         stamp = time.strftime("%H:%M:%S", time.localtime(state.now)) if state.now else "--:--:--"
         return [f"{stamp} {state.target} {line}" for line in lines]
+
+    def _link_lines(self, state: HostState) -> Iterator[str]:
+        """The link's state once; that it tries again and fails alike is no news."""
+        link = state.link
+        told = (link.state, link.reason)
+        if told == self._link or (link.state == "connecting" and self._link[0] in ("lost", "connecting")):
+            return
+        self._link = told
+        reason = f": {link.reason}" if link.reason else ""
+        if link.state == "lost" and link.retry_at is not None:
+            reason += f"; next try in {say.age(link.retry_at - state.now)}, then again and again"
+        yield LINK_WORDS[link.state] + reason
 
     def _server(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
         old = next((s for s in before.servers if s.key == server.key), None) if before else None
@@ -55,23 +76,7 @@ class Narrator:
         last = self._counted.get(server.key)
         if last is None or state.now - last >= COUNTER_EVERY_S:
             self._counted[server.key] = state.now
-            yield f"{server.phase} {now.done}/{now.total} {now.unit}"
-
-
-def _link(before: HostState | None, state: HostState) -> Iterator[str]:
-    link = state.link
-    if before is not None and (before.link.state, before.link.reason) == (link.state, link.reason):
-        return
-    reason = f": {link.reason}" if link.reason else ""
-    if link.state == "lost" and link.retry_at is not None:
-        reason += f"; next try in {say.age(link.retry_at - state.now)}"
-    yield {
-        "connecting": "connecting",
-        "live": "connected",
-        "stale": "no heartbeat, values may be old",
-        "lost": "connection lost",
-        "refused": "no connection",
-    }[link.state] + reason
+            yield f"{PHASE_TITLES[server.phase]} {now.done}/{now.total} {now.unit}"
 
 
 def _host(before: HostState | None, state: HostState) -> Iterator[str]:
@@ -118,6 +123,9 @@ def farewell(states: Sequence[HostState]) -> list[str]:
     """What is said when the operator leaves: nothing was ended by it."""
     lines = []
     for state in states:
+        if state.host is None:
+            lines.append(f"specdash: {state.target}: {state.link.reason or 'no connection was made'}")
+            continue
         living = [s for s in state.servers if s.gone_at is None]
         names = ", ".join(f"{s.name} (pid {s.pid})" for s in living)
         goes_on = f"; {names} {'goes' if len(living) == 1 else 'go'} on" if living else ""

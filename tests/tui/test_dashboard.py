@@ -179,6 +179,17 @@ async def test_when_a_server_is_replaced_the_new_one_is_shown(make_app: Make) ->
         assert board.query_one(LogPane).follow, "a new start is followed"
 
 
+async def test_a_new_server_does_not_take_the_screen_from_a_living_one(make_app: Make) -> None:
+    source = states.source(states.capture())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        other = states.server(key="1:1", name="vllm:8000", pid=1)
+        source.set(msgspec.structs.replace(source.state, servers=(other, *source.state.servers)))
+        await settle(pilot)
+        assert "▸sglang:30000" in screen_text(app)
+
+
 async def test_acknowledging_takes_the_newest_alert_away(make_app: Make) -> None:
     source = states.source(states.stalled())
     app = make_app(source)
@@ -290,6 +301,15 @@ async def test_help_opens_and_closes_and_the_palette_names_servers_and_themes(ma
         app.use_theme("nord")
         await settle(pilot)
         assert app.theme == "nord"
+
+
+async def test_the_keys_of_the_last_line_can_be_clicked(make_app: Make) -> None:
+    app = make_app(states.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.click("#keys", offset=(screen_lines(app)[-1].index("? help"), 0))
+        await pilot.pause()
+        assert "search in the log" in screen_text(app)
 
 
 async def test_quitting_ends_the_app_and_touches_nothing(make_app: Make) -> None:

@@ -56,9 +56,18 @@ def test_a_moving_counter_is_told_now_and_then_only() -> None:
 
 def test_the_link_says_when_it_breaks_why_and_what_is_next() -> None:
     _, lost, back = told(states.capture(), states.lost(), states.capture())
-    assert lost == ["connection lost: no answer for 10 s; next try in 8 s"]
+    assert lost == ["connection lost: no answer for 10 s; next try in 8 s, then again and again"]
     assert back == ["connected"]
     assert told(states.refused())[0][0].startswith("no connection: the host key of gpubox changed")
+
+
+def test_trying_again_in_vain_is_said_once() -> None:
+    lost = states.never_reached()
+    trying = msgspec.structs.replace(lost, link=msgspec.structs.replace(lost.link, state="connecting"))
+    again = msgspec.structs.replace(lost, link=msgspec.structs.replace(lost.link, attempt=9))
+    first, *rest = told(states.connecting(), lost, trying, again, trying, again)
+    assert first == ["connecting"]
+    assert [len(lines) for lines in rest] == [1, 0, 0, 0, 0]
 
 
 def test_a_host_without_a_driver_and_a_server_that_went_are_said() -> None:
@@ -73,6 +82,12 @@ def test_leaving_says_that_the_servers_go_on() -> None:
         "specdash let go of root@gpubox; sglang:30000 (pid 4242), vllm:8000 (pid 5000) go on"
     ]
     assert farewell([states.crashed()]) == ["specdash let go of root@gpubox"]
+
+
+def test_leaving_a_host_that_was_never_reached_says_why() -> None:
+    [line] = farewell([states.refused()])
+    assert line.startswith("specdash: root@gpubox: the host key of gpubox changed")
+    assert farewell([states.connecting()]) == ["specdash: root@gpubox: no connection was made"]
 
 
 def test_connect_refuses_what_it_cannot_do_in_one_line() -> None:

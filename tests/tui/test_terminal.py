@@ -147,6 +147,14 @@ def test_a_dumb_terminal_gets_lines_not_a_screen(opened: list[Terminal], tmp_pat
     assert b"\x1b" not in said
 
 
+def test_plain_lines_end_by_a_signal_with_a_farewell(opened: list[Terminal], tmp_path: Path) -> None:
+    terminal = show(opened, tmp_path, "serving", TERM="dumb")
+    terminal.read_until(b"found, pid 4242")
+    os.kill(terminal.pid, signal.SIGTERM)
+    assert terminal.wait() == 128 + signal.SIGTERM
+    assert b"goes on" in terminal.said
+
+
 def test_a_refused_host_in_plain_lines_ends_with_the_code_for_no_connection(
     opened: list[Terminal], tmp_path: Path
 ) -> None:

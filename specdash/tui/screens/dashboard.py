@@ -58,7 +58,7 @@ class Dashboard(Screen[None]):
         self.sources = tuple(sources)
         self.chosen = Choice(0, None)
         self.picked = False
-        """The operator chose; else the first living server of the host is shown."""
+        """The operator chose; else a living server of the host is shown."""
         self.frozen: tuple[HostState, ...] | None = None
         self.panel: Panel | None = None
         self._prefer = prefer
@@ -147,15 +147,18 @@ class Dashboard(Screen[None]):
         return self.size.height < 30
 
     def _settle(self) -> None:
-        """Keep looking at what was chosen; else at the first server of the host."""
+        """Stay with the server that is looked at; when it has ended, go on to one that lives."""
         servers = self.state.servers
-        keys = [server.key for server in servers]
         if self._prefer:
             wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid))]
             if wanted:
                 self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
-        if not self.picked or self.chosen.server not in keys:
-            self.chosen, self.picked = Choice(self.chosen.host, keys[0] if keys else None), False
+        living = [server.key for server in servers if server.gone_at is None]
+        keys = [server.key for server in servers]
+        stays = self.chosen.server in (keys if self.picked or not living else living)
+        if not stays:
+            self.picked = False
+            self.chosen = Choice(self.chosen.host, next(iter([*living, *keys]), None))
 
     def apply(self) -> None:
         """Tell every pane what there is to show; each redraws only what reads differently."""

@@ -33,8 +33,8 @@ class ConfirmDialog(ModalScreen[bool]):
     def compose(self) -> ComposeResult:
         """Text and two buttons."""
         with Vertical(classes="dialog") as box:
-            box.border_title = Content(f" {sanitise(self._title)} ")
-            box.border_subtitle = Content(" esc refuses ")
+            box.border_title = Content(sanitise(self._title))
+            box.border_subtitle = Content("esc refuses")
             yield Static(_lines(self._text), markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(Content(self._no), id="no", compact=True)
@@ -69,8 +69,8 @@ class SecretDialog(ModalScreen["str | None"]):
     def compose(self) -> ComposeResult:
         """Text and the input."""
         with Vertical(classes="dialog") as box:
-            box.border_title = Content(f" {sanitise(self._title)} ")
-            box.border_subtitle = Content(" enter sends · esc gives up ")
+            box.border_title = Content(sanitise(self._title))
+            box.border_subtitle = Content("enter sends · esc gives up")
             yield Static(_lines(self._text), markup=False)
             yield Input(password=not self._echo, id="secret")
 

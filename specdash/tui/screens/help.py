@@ -72,8 +72,8 @@ class HelpScreen(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """A frame around the text."""
         with VerticalScroll(id="help") as box:
-            box.border_title = Content(" keys ")
-            box.border_subtitle = Content(" esc leaves ")
+            box.border_title = Content("keys")
+            box.border_subtitle = Content("esc leaves")
             yield HelpText(watch_only=self._watch_only)
 
     def action_leave(self) -> None:

@@ -71,7 +71,8 @@ def link_word(state: HostState) -> tuple[str, str, Tone]:
     link = state.link
     rtt = f" {link.rtt_ms:.0f} ms" if link.rtt_ms is not None else ""
     if link.state == "live":
-        return "●", f"ssh{rtt}" if rtt else "connected", "plain"
+        over = "" if state.target == "local" else "ssh"
+        return "●", f"{over}{rtt}".strip() if rtt else "connected", "plain"
     if link.state == "connecting":
         return "◐", "connecting", "plain"
     if link.state == "stale":

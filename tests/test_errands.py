@@ -12,9 +12,20 @@ from specdash.errands import Errands, RequestError
 from specdash.monitor.frames import Reply
 
 
+class Agent:
+    """Hears every request."""
+
+    def __init__(self) -> None:
+        self.heard: list[Mapping[str, Any]] = []
+
+    def send(self, request: Mapping[str, Any]) -> bool:
+        self.heard.append(request)
+        return True
+
+
 async def test_an_answer_lost_with_the_link_is_asked_for_again_under_the_same_token() -> None:
-    sent: list[Mapping[str, Any]] = []
-    errands = Errands(lambda request: bool(sent.append(request)) or True)
+    agent = Agent()
+    sent, errands = agent.heard, Errands(agent.send)
     asking = asyncio.ensure_future(errands.ask({"r": "signal"}))
     await asyncio.sleep(0)
     errands.again()
@@ -27,8 +38,8 @@ async def test_an_answer_lost_with_the_link_is_asked_for_again_under_the_same_to
 
 
 async def test_a_refusal_is_raised_in_the_hosts_own_words() -> None:
-    sent: list[Mapping[str, Any]] = []
-    errands = Errands(lambda request: bool(sent.append(request)) or True)
+    agent = Agent()
+    sent, errands = agent.heard, Errands(agent.send)
     asking = asyncio.ensure_future(errands.ask({"r": "signal"}, token="t1"))
     await asyncio.sleep(0)
     errands.take(Reply(at=0.0, id="t1", ok=False, error="watch-only"))

@@ -60,7 +60,7 @@ def process(pid: int, ppid: int, *argv: str, **more: Any) -> Process:
 
 def server(states: str = "SSS", **more: Any) -> tuple[Process, ...]:
     """Main process and two ranks, in these states."""
-    main, tp0, tp1 = states
+    main, tp0, tp1 = list(states)
     return (
         process(100, 1, *COMMAND, state=main, out=LOG, err=LOG, **more),
         process(102, 100, "sglang::scheduler_TP0", state=tp0),

@@ -1,0 +1,105 @@
+"""Pictures of the main states at the three sizes. A changed picture is looked at before it is accepted:
+``pytest tests/screens --snapshot-update`` after the report was read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specdash.monitor.state import HostState
+from specdash.remote.asking import HostKeyQuestion
+from specdash.tui import themes
+from specdash.tui.app import SpecdashApp
+from specdash.tui.screens.dialogs import host_key_dialog
+from tests.tui import states
+from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
+from tests.tui.reading import SIZES, settle
+
+Compare = Callable[..., bool]
+
+
+@pytest.fixture(autouse=True)
+def steady(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLORTERM", "truecolor")
+
+
+def app_for(
+    state: HostState, lines: Sequence[str] = LOG_LINES, *, theme: str | None = None, ascii_only: bool = False
+) -> SpecdashApp:
+    source = states.source(state, lines)
+    if state.servers and state.servers[0].phase == "serving":
+        source.logs[states.KEY] = serving_log()
+    known, name = themes.resolve(theme)
+    return SpecdashApp([source], themes=known, theme=name, ascii_only=ascii_only)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: f"{size[0]}x{size[1]}")
+@pytest.mark.parametrize("name", ["capture", "serving", "stalled", "crashed"])
+def test_main_states(name: str, size: tuple[int, int], snap_compare: Compare) -> None:
+    lines = CRASH_LINES if name == "crashed" else LOG_LINES
+    app = app_for(getattr(states, name)(), lines)
+    assert snap_compare(app, terminal_size=size, run_before=settle)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "connecting",
+        "refused",
+        "no_server",
+        "no_driver",
+        "loading",
+        "lost",
+        "watch_only",
+        "sick_cards",
+        "degraded",
+    ],
+)
+def test_other_states_on_the_smallest_full_screen(name: str, snap_compare: Compare) -> None:
+    assert snap_compare(app_for(getattr(states, name)()), terminal_size=(80, 24), run_before=settle)
+
+
+def test_help(snap_compare: Compare) -> None:
+    async def opened(pilot: Any) -> None:
+        await settle(pilot)
+        await pilot.press("question_mark")
+        await pilot.pause()
+
+    assert snap_compare(app_for(states.serving()), terminal_size=(120, 40), run_before=opened)
+
+
+def test_the_question_about_an_unknown_host(snap_compare: Compare) -> None:
+    question = HostKeyQuestion(
+        host="gpubox",
+        address="10.0.0.7 port 22",
+        type="ED25519",
+        fingerprint="SHA256:0123456789abcdefghijklmnopqrstuvwxyzABCDEFG",
+        file=Path("/home/me/.ssh/known_hosts"),
+    )
+
+    async def asked(pilot: Any) -> None:
+        await settle(pilot)
+        pilot.app.push_screen(host_key_dialog(question))
+        await pilot.pause()
+
+    assert snap_compare(app_for(states.connecting()), terminal_size=(80, 24), run_before=asked)
+
+
+def test_without_colour(monkeypatch: pytest.MonkeyPatch, snap_compare: Compare) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert snap_compare(app_for(states.stalled()), terminal_size=(80, 24), run_before=settle)
+
+
+def test_in_the_terminals_own_colours(snap_compare: Compare) -> None:
+    app = app_for(states.stalled(), theme="ansi")
+    assert snap_compare(app, terminal_size=(80, 24), run_before=settle)
+
+
+def test_in_ascii(snap_compare: Compare) -> None:
+    app = app_for(states.serving(), ascii_only=True)
+    assert snap_compare(app, terminal_size=(120, 40), run_before=settle)

@@ -10,7 +10,7 @@ from textual.selection import Selection
 from specdash.logbuffer import LogBuffer
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets.logline import hits, shorten, time_text
-from specdash.tui.widgets.logview import LogView
+from specdash.tui.widgets.logreader import LogReader
 from tests.tui.reading import SIZES
 from tests.tui.states import NOW
 
@@ -29,7 +29,7 @@ class Viewer(App[None]):
         return own_variables(self.current_theme)
 
     def compose(self) -> ComposeResult:
-        yield LogView(id="log")
+        yield LogReader(id="log")
 
     def on_mount(self) -> None:
         self.look()
@@ -38,8 +38,8 @@ class Viewer(App[None]):
         self.view.look(self.buffer, NOW)
 
     @property
-    def view(self) -> LogView:
-        return self.query_one(LogView)
+    def view(self) -> LogReader:
+        return self.query_one(LogReader)
 
     @property
     def shown(self) -> list[str]:
@@ -247,7 +247,7 @@ async def test_the_mouse_selects_text_without_the_gutter() -> None:
 
 
 def test_a_selection_reaches_beyond_the_screen_by_line_and_column() -> None:
-    view = LogView()
+    view = LogReader()
     view.buffer = filled(1000)
     chosen = view.get_selection(Selection(Offset(6, 9), Offset(5, 799)))
     assert chosen is not None

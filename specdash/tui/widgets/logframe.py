@@ -6,7 +6,7 @@ from specdash.logbuffer import LogBuffer
 from specdash.monitor.state import HostState, LogSource, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
-from specdash.tui.widgets.logview import LogView
+from specdash.tui.widgets.logreader import LogReader
 from specdash.tui.widgets.painted import set_frame
 from specdash.tui.widgets.situation import text_rows
 
@@ -24,7 +24,7 @@ def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
     return (row(dim(f" waiting for {source.path}")),)
 
 
-class LogPane(LogView):
+class LogPane(LogReader):
     """A log view that knows whose log it is."""
 
     server: Server | None = None

@@ -8,7 +8,7 @@ from specdash.monitor.commandline import LaunchFacts, launch_facts
 from specdash.monitor.judge import judge
 from specdash.monitor.memory import Rules, ServerMemory
 from specdash.monitor.polling import lamps
-from specdash.monitor.rail import rail, steps
+from specdash.monitor.rail import rail, ready_after, steps
 from specdash.monitor.state import Figures, Gpu, Rank, Server
 from specdash.monitor.truth import sentence
 from specdash.monitor.words import State
@@ -50,6 +50,7 @@ def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, judged_at: fl
         last_progress_at=reading.last_progress_at,
         rail=rail(reading, judgement.state),
         steps=steps(reading, judgement.state),
+        ready_after_s=ready_after(reading, family.main.started, memory.seen_at),
         lamps=lamps(memory, port),
         figures=_figures(memory, judgement.state),
         tok_history=memory.tok_history,

@@ -129,3 +129,15 @@ def _step(
         took_s=_took(reading.milestones, phase, role, part) if mark == "done" else None,
         detail=detail,
     )
+
+
+def ready_after(reading: LogReading, started_at: float, watched_from: float) -> float | None:
+    """How long this start took; None before it is ready, or where neither clock tells."""
+    ready = next((item for key, item in reading.items.items() if key[1] == "serving"), None)
+    if ready is None or reading.state != "ready":
+        return None
+    if ready.begin_at is not None and ready.begin_at > watched_from:
+        return ready.begin_at - started_at
+    stamps = [milestone.time for milestone in reading.milestones if milestone.time]
+    serving = [m.time for m in reading.milestones if m.phase == "serving" and m.event == "begin"]
+    return between(stamps[0], serving[-1]) if stamps and serving else None

@@ -193,6 +193,8 @@ class Server(Value, frozen=True, kw_only=True):
     last_progress_at: float | None = None
     rail: tuple[RailItem, ...] = ()
     steps: tuple[Step, ...] = ()
+    ready_after_s: float | None = None
+    """From the start to READY: as watched, else by the log's own clock from its first milestone on."""
     lamps: tuple[Lamp, ...] = ()
     figures: Figures = Figures()
     tok_history: tuple[float, ...] = ()

@@ -236,3 +236,13 @@ def test_an_alert_without_a_root_cause_says_what_was_seen() -> None:
     left = (process(102, 1, "sglang::scheduler_TP0"),)
     memory = run(log(200.0, READY, 9999), processes(206.0, *left), memory=start())
     assert "main process gone" in memory.picture.alerts[-1].text
+
+
+def test_a_start_that_was_watched_says_how_long_it_took_to_be_ready() -> None:
+    memory = run(log(200.0, READY, 9999), memory=start())
+    assert only_server(memory).ready_after_s == 200.0, "the process started at 0"
+
+
+def test_a_start_seen_only_afterwards_is_timed_by_its_own_log() -> None:
+    memory = start(ARGS + LOADING + LOADED + READY, at=9000.0, mtime=5000.0)
+    assert only_server(memory).ready_after_s == 23 * 60.0

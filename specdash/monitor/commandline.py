@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
@@ -27,6 +28,11 @@ def program(argv: Sequence[str]) -> str:
     ``/opt/venv/bin/python /opt/venv/bin/vllm serve M`` becomes ``vllm serve M``, a process title stays
     itself, and a shell or a tool that merely mentions a server becomes the empty string.
     """
+    return _program(tuple(argv))
+
+
+@lru_cache(maxsize=512)
+def _program(argv: tuple[str, ...]) -> str:
     if not argv:
         return ""
     first = _basename(argv[0])
@@ -66,6 +72,11 @@ class LaunchFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 def launch_facts(argv: Sequence[str]) -> LaunchFacts:
     """Read the flags that SGLang and vLLM share or have each for themselves."""
+    return _launch_facts(tuple(argv))
+
+
+@lru_cache(maxsize=64)
+def _launch_facts(argv: tuple[str, ...]) -> LaunchFacts:
     port = _number(flag(argv, "--port", "-p"))
     tp = _number(flag(argv, "--tp", "--tp-size", "--tensor-parallel-size", "-tp"))
     pp = _number(flag(argv, "--pp-size", "--pipeline-parallel-size", "-pp"))

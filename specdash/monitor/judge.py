@@ -8,6 +8,7 @@ from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.frames import Process
+from specdash.monitor.limits import Learned
 from specdash.monitor.liveness import assess
 from specdash.monitor.logverdict import words_of
 from specdash.monitor.memory import Rules, ServerMemory
@@ -27,14 +28,16 @@ BEGINNING_S = 120.0
 replace = msgspec.structs.replace
 
 
-def judge(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules) -> Judged:
-    """Weigh everything known about a server at ``now``."""
+def judge(
+    memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules, learned: Learned | None = None
+) -> Judged:
+    """Weigh everything known about a server at ``now``; ``learned``: by what its kind has shown."""
     evidence = testify(memory, gpus, now)
     if memory.gone_at is not None or memory.family.orphaned:
         return _ended(memory, evidence, gpus, now, rules)
     if _answers_well(memory):
         evidence = replace(evidence, phase="serving", ready=True)
-    verdict = assess(evidence, rules.limits)
+    verdict = assess(evidence, rules.limits, learned)
     if verdict.word == "stalled" and now - memory.watched_since < SETTLE_S:
         verdict = replace(verdict, word="suspect")
     judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)

@@ -100,6 +100,8 @@ class Learned(msgspec.Struct, frozen=True, kw_only=True):
     """Median duration: the estimate of the time left."""
     worst_s: Mapping[Phase, float] = {}
     starts: int = 0
+    whole: int = 0
+    """So many of them were watched from their first moment to their last."""
 
 
 def limit_of(
@@ -118,5 +120,6 @@ def limit_of(
     if gap is not None:
         least = min(limits.learning.least_s, suspect)
         suspect = min(max(limits.learning.gap_factor * gap, least), suspect)
-        stalled = limits.learning.stalled_factor * suspect
+        # Where a good start has stood still for longer than the table's suspect limit, that was no stall.
+        stalled = min(limits.learning.stalled_factor * max(suspect, gap), stalled)
     return suspect, stalled

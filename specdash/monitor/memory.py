@@ -8,9 +8,11 @@ import msgspec
 
 from specdash.engines.grammar import Grammar
 from specdash.monitor.frames import Http, Process
-from specdash.monitor.limits import Limits
+from specdash.monitor.learning import Course
+from specdash.monitor.limits import Learned, Limits
 from specdash.monitor.metrics import Counters
 from specdash.monitor.owners import CardMemory
+from specdash.monitor.rail import Drawn
 from specdash.monitor.reading import LogReading
 from specdash.monitor.servers import Family, Titles
 from specdash.monitor.signatures import Book
@@ -71,6 +73,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """When its processes were last looked at."""
     names: Mapping[int, str] = {}
     """What every worker ever seen is called, the lost ones among them."""
+    compilers: tuple[str, ...] = ()
+    """Names of compilers that were at work for it when its processes were last looked at."""
     bytes_read: tuple[float, int] | None = None
     moved: Moved = Moved()
     answers: Mapping[str, Http] = {}
@@ -87,6 +91,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     polls_hidden: int = 0
     state_since: tuple[str, float] | None = None
     """(state, since when), for "crashed 0:48 ago"."""
+    course: Course = Course()
+    """How its start goes, as far as it is watched."""
 
     @property
     def key(self) -> str:
@@ -114,6 +120,9 @@ class Memory(Remembered, frozen=True, kw_only=True):
     cards: Mapping[int, CardMemory] = {}
     servers: tuple[ServerMemory, ...] = ()
     portraits: Mapping[str, Server] = {}
+    drawn: Mapping[str, Drawn] = {}
+    learned: Mapping[str, Learned] = {}
+    """What earlier starts of a server's kind taught, by its key; whoever keeps a history fills it."""
     dismissed: frozenset[str] = frozenset()
     """Keys of alerts that were acknowledged."""
     alerts: tuple[Alert, ...] = ()

@@ -39,6 +39,7 @@ def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory
         memory,
         family=family,
         cpu=cpu,
+        compilers=_compilers(family, cpu),
         states={p.pid: _state(memory.states.get(p.pid), p.state, at) for p in everyone},
         lost=_lost(memory, family, at),
         names={**memory.names, **_called(family)},
@@ -91,14 +92,14 @@ def _lost(memory: ServerMemory, family: Family, at: float) -> dict[int, float]:
     return gone
 
 
-def compilers(memory: ServerMemory) -> tuple[str, ...]:
+def _compilers(family: Family, cpu: Mapping[int, CpuWindow]) -> tuple[str, ...]:
     """Compilers at work for this server; idle inductor workers are none."""
     found = set()
-    for process in memory.family.members:
+    for process in family.members:
         if process.comm in COMPILERS:
             found.add(process.comm)
-        elif any(_COMPILE_WORKER in word for word in process.argv):
-            window = memory.cpu.get(process.pid)
-            if window and (window.percent or 0.0) > CPU_FLOOR_PCT:
-                found.add(_COMPILE_WORKER)
+        elif (cpu[process.pid].percent or 0.0) > CPU_FLOOR_PCT and any(
+            _COMPILE_WORKER in word for word in process.argv
+        ):
+            found.add(_COMPILE_WORKER)
     return tuple(sorted(found))

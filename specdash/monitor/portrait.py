@@ -6,21 +6,35 @@ import msgspec
 
 from specdash.monitor.commandline import LaunchFacts, launch_facts
 from specdash.monitor.judge import judge
+from specdash.monitor.learning import time_left
+from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Rules, ServerMemory
 from specdash.monitor.polling import lamps
-from specdash.monitor.rail import rail, ready_after, steps
+from specdash.monitor.rail import Drawn, draw, ready_after
 from specdash.monitor.state import Figures, Gpu, Rank, Server
 from specdash.monitor.truth import sentence
 from specdash.monitor.words import State
 
 
-def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, judged_at: float, rules: Rules) -> Server:
-    """The whole portrait at ``now``, with the verdict of the moment when the host was last heard."""
+def paint(
+    memory: ServerMemory,
+    gpus: tuple[Gpu, ...],
+    now: float,
+    judged_at: float,
+    rules: Rules,
+    learned: Learned | None = None,
+    before: Drawn | None = None,
+) -> tuple[Server, Drawn]:
+    """The whole portrait at ``now``, with the verdict of the moment when the host was last heard.
+
+    ``learned``: what earlier starts showed; ``before``: what was drawn of this server last.
+    """
     family, reading = memory.family, memory.reading
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
-    judgement = judge(memory, gpus, judged_at, rules)
-    return Server(
+    judgement = judge(memory, gpus, judged_at, rules, learned)
+    drawn = draw(before, reading, judgement.state, learned)
+    server = Server(
         key=memory.key,
         engine=family.engine,
         name=f"{family.engine}:{port}" if port else family.engine,
@@ -48,8 +62,10 @@ def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, judged_at: fl
         truth=sentence(memory, judgement.state, judgement.verdict, judgement.diagnoses, now),
         last_line_at=reading.last_line_at,
         last_progress_at=reading.last_progress_at,
-        rail=rail(reading, judgement.state),
-        steps=steps(reading, judgement.state),
+        rail=drawn.rail,
+        steps=drawn.steps,
+        eta_s=_eta(memory, judgement.state, learned, now),
+        starts_known=learned.starts if learned else 0,
         ready_after_s=ready_after(reading, family.main.started, memory.seen_at),
         lamps=lamps(memory, port),
         figures=_figures(memory, judgement.state),
@@ -59,6 +75,13 @@ def paint(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, judged_at: fl
         log_lines=reading.lines,
         polls_hidden=memory.polls_hidden,
     )
+    return server, drawn
+
+
+def _eta(memory: ServerMemory, state: State, learned: Learned | None, now: float) -> float | None:
+    if learned is None or state in ("ready", "degraded", "stalled", "crashed", "stopped"):
+        return None
+    return time_left(learned, memory.course, memory.reading, memory.reading.grammar.order, now)
 
 
 def address(memory: ServerMemory) -> tuple[int | None, str | None]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from specdash.monitor.documents import Milestone, Progress
+from specdash.monitor.limits import Learned
 from specdash.monitor.logtime import between
 from specdash.monitor.reading import Item, ItemKey, LogReading
 from specdash.monitor.state import Mark, RailItem, Step
@@ -17,7 +20,36 @@ _SEEN_ONLY_BEFORE_READY: frozenset[Phase] = frozenset({"capture", "warmup"})
 """Left out of the rail where a server became ready without them (eager mode, ``--skip-server-warmup``)."""
 
 
-def rail(reading: LogReading, state: State) -> tuple[RailItem, ...]:
+class Drawn(msgspec.Struct, frozen=True, kw_only=True):
+    """Rail and steps as they were drawn, and from what: drawn again only where that has changed."""
+
+    rail: tuple[RailItem, ...]
+    steps: tuple[Step, ...]
+    items: Mapping[ItemKey, Item]
+    milestones: tuple[Milestone, ...]
+    rest: tuple[object, ...]
+
+
+def draw(before: Drawn | None, reading: LogReading, state: State, learned: Learned | None) -> Drawn:
+    """Rail and steps of this reading; those from before where nothing in them can have changed."""
+    rest = (reading.grammar, reading.phase, reading.progress, state, learned)
+    if (
+        before is not None
+        and before.items is reading.items
+        and before.milestones is reading.milestones
+        and before.rest == rest
+    ):
+        return before
+    return Drawn(
+        rail=rail(reading, state, learned),
+        steps=steps(reading, state),
+        items=reading.items,
+        milestones=reading.milestones,
+        rest=rest,
+    )
+
+
+def rail(reading: LogReading, state: State, learned: Learned | None = None) -> tuple[RailItem, ...]:
     """The phases of this start in their order, each done, at work, failed or still to come."""
     order = [phase for phase in reading.grammar.spec.order if phase != "boot"]
     by_phase: dict[Phase, dict[ItemKey, Item]] = {}
@@ -28,11 +60,17 @@ def rail(reading: LogReading, state: State) -> tuple[RailItem, ...]:
         items = by_phase.get(phase, {})
         if not items and (phase in _OPTIONAL or (state == "ready" and phase in _SEEN_ONLY_BEFORE_READY)):
             continue
-        shown.append(_rail_item(phase, items, reading, state))
+        shown.append(_rail_item(phase, items, reading, state, learned))
     return tuple(shown)
 
 
-def _rail_item(phase: Phase, items: Mapping[ItemKey, Item], reading: LogReading, state: State) -> RailItem:
+def _rail_item(
+    phase: Phase,
+    items: Mapping[ItemKey, Item],
+    reading: LogReading,
+    state: State,
+    learned: Learned | None,
+) -> RailItem:
     mark = _mark(phase, items.values(), reading, state)
     return RailItem(
         phase=phase,
@@ -40,6 +78,8 @@ def _rail_item(phase: Phase, items: Mapping[ItemKey, Item], reading: LogReading,
         title=PHASE_TITLES[phase],
         took_s=_took(reading.milestones, phase) if mark == "done" else None,
         progress=_progress(phase, items.values(), reading) if mark in ("active", "failed") else None,
+        usual_s=learned.usual_s.get(phase) if learned else None,
+        worst_s=learned.worst_s.get(phase) if learned else None,
     )
 
 

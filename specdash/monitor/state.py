@@ -120,6 +120,9 @@ class RailItem(Value, frozen=True, kw_only=True):
     took_s: float | None = None
     progress: Progress | None = None
     note: str | None = None
+    usual_s: float | None = None
+    """What it took in earlier good starts of this kind, the median; None: no such start is known."""
+    worst_s: float | None = None
 
 
 class Step(Value, frozen=True, kw_only=True):
@@ -193,6 +196,10 @@ class Server(Value, frozen=True, kw_only=True):
     last_progress_at: float | None = None
     rail: tuple[RailItem, ...] = ()
     steps: tuple[Step, ...] = ()
+    eta_s: float | None = None
+    """Seconds until ready, by what earlier starts of this kind took; None where that cannot be said."""
+    starts_known: int = 0
+    """Good starts of this kind that the limits and the usual times were learned from."""
     ready_after_s: float | None = None
     """From the start to READY: as watched, else by the log's own clock from its first milestone on."""
     lamps: tuple[Lamp, ...] = ()

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, RankSeen
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
-from specdash.monitor.movement import compilers
 from specdash.monitor.polling import HEALTH, MODELS
 from specdash.monitor.state import Gpu
 
@@ -47,7 +46,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         zero_stats_s=age(reading.zero_since),
         tokens_age_s=age(moved.tokens_at),
         loads_age_s=_loads_age(memory),
-        compilers=compilers(memory),
+        compilers=memory.compilers,
         running=figures.running if figures.at is not None else reading.figures.running,
         waiting=figures.waiting if figures.at is not None else reading.figures.waiting,
         ready=reading.state == "ready",

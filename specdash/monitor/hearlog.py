@@ -1,0 +1,70 @@
+"""Bytes of a log find the server that writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from specdash.monitor.frames import Log, LogState
+from specdash.monitor.learning import Course, follow
+from specdash.monitor.memory import Memory, ServerMemory
+from specdash.monitor.ownpolls import strip
+from specdash.monitor.reading import LogReading, begin, read
+
+replace = msgspec.structs.replace
+
+
+def take_log(memory: Memory, frame: Log) -> Memory:
+    """The next bytes of a log."""
+    # Bytes found at the end of a backlog are as old as the file, not as new as our look at it.
+    written = min(frame.at, frame.mtime) if frame.mtime else frame.at
+
+    def take(server: ServerMemory) -> ServerMemory:
+        raw, hidden = strip(frame.raw, server.our_ports)
+        reading, data = server.reading, raw
+        if frame.break_ == "start":
+            reading = begin(memory.rules.grammars, server.family.engine)
+        elif frame.break_ and server.line_open:
+            # Another file or lost bytes: what has no end yet never gets one.
+            data = b"\n" + raw
+        source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None)
+        line_open = not raw.endswith(b"\n") if raw else server.line_open
+        reading = read(reading, data, written)
+        return replace(
+            server,
+            reading=reading,
+            source=source,
+            line_open=line_open,
+            polls_hidden=server.polls_hidden + hidden,
+            course=_course(server, reading, frame, written),
+        )
+
+    return _for_log(memory, frame.path, take)
+
+
+def _course(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> Course:
+    level = frame.offset + len(frame.raw) >= frame.size
+    joined = frame.break_ in (None, "rotated")
+    return follow(server.course, server.reading, reading, written, level=level, joined=joined)
+
+
+def take_log_state(memory: Memory, frame: LogState) -> Memory:
+    """A log is silent, or cannot be read."""
+
+    def take(server: ServerMemory) -> ServerMemory:
+        source = replace(server.source, error=frame.error, size=frame.size, mtime=frame.mtime)
+        return replace(server, source=source)
+
+    return _for_log(memory, frame.path, take)
+
+
+def _for_log(memory: Memory, path: str, take: Callable[[ServerMemory], ServerMemory]) -> Memory:
+    """Apply to the server that writes this log now: of several that appended to one file, the newest."""
+    writers = [server for server in memory.servers if server.source.path == path]
+    if not writers:
+        return memory
+    living = [server for server in writers if server.gone_at is None] or writers
+    newest = max(living, key=lambda server: server.family.main.started)
+    servers = tuple(take(server) if server is newest else server for server in memory.servers)
+    return replace(memory, servers=servers)

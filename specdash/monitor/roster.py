@@ -1,0 +1,96 @@
+"""The process table of a host: which servers run, which are new, and which are gone."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.monitor.frames import Process, Processes
+from specdash.monitor.learning import begin_course
+from specdash.monitor.memory import Memory, Moved, ServerMemory
+from specdash.monitor.movement import take_family
+from specdash.monitor.owners import Belonging, relabel
+from specdash.monitor.reading import begin
+from specdash.monitor.servers import Family, discover, log_source
+
+_GONE_KEPT = 3
+replace = msgspec.structs.replace
+
+
+def take_processes(memory: Memory, frame: Processes) -> Memory:
+    """The process table: which servers there are, and what has become of those that were."""
+    table = {process.pid: process for process in frame.list}
+    families = discover(frame.list, memory.rules.titles)
+    known = {server.key: server for server in memory.servers}
+    servers: list[ServerMemory] = []
+    adopted: set[str] = set()
+    for family in families:
+        before = known.get(family.key) or _orphans_of(family, known, table)
+        if before is not None:
+            adopted.add(before.key)
+            servers.append(_still_there(before, family, frame.at))
+        else:
+            servers.append(_new_server(memory, family, frame.at))
+    gone = [_gone(server, frame.at) for key, server in known.items() if key not in adopted]
+    servers.extend(sorted(gone, key=lambda server: server.gone_at or 0.0)[-_GONE_KEPT:])
+    owned = belonging(tuple(servers))
+    cards = {
+        index: replace(card, gpu=relabel(card.gpu, table, owned)) for index, card in memory.cards.items()
+    }
+    picture = replace(memory.picture, processes_denied=frame.denied)
+    return replace(memory, processes=table, servers=tuple(servers), cards=cards, picture=picture)
+
+
+def _orphans_of(
+    family: Family, known: dict[str, ServerMemory], table: dict[int, Process]
+) -> ServerMemory | None:
+    """The server whose workers these are, where its main process has gone."""
+    if not family.orphaned:
+        return None
+    pids = {family.main.pid, *(process.pid for process in family.members)}
+    for server in known.values():
+        if server.family.main.pid not in table and pids & {p.pid for p in server.family.members}:
+            return server
+    return None
+
+
+def _still_there(before: ServerMemory, family: Family, at: float) -> ServerMemory:
+    if family.orphaned and not before.family.orphaned:
+        # Its workers live on without it: the server keeps its name, its log and its place.
+        left = replace(before.family, members=(family.main, *family.members), ranks=family.ranks)
+        return replace(take_family(before, left, at), gone_at=before.gone_at or at)
+    if before.family.main.state == "Z" and family.main.state == "Z":
+        return replace(before, gone_at=before.gone_at or at)
+    return take_family(before, family, at)
+
+
+def _gone(server: ServerMemory, at: float) -> ServerMemory:
+    """No process of it is left."""
+    family = replace(server.family, members=(), ranks={})
+    return replace(server, family=family, gone_at=server.gone_at or at)
+
+
+def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
+    source = log_source(family.main, memory.given_log)
+    port = next((t.default_port for t in memory.rules.titles if t.engine == family.engine), None)
+    fresh = ServerMemory(
+        family=family,
+        source=source,
+        reading=begin(memory.rules.grammars, family.engine),
+        seen_at=at,
+        watched_since=at,
+        default_port=port,
+        gone_at=at if family.orphaned else None,
+        moved=Moved(process_at=max(p.started for p in (family.main, *family.members))),
+        course=begin_course(family.main.started, at),
+    )
+    return take_family(fresh, family, at)
+
+
+def belonging(servers: tuple[ServerMemory, ...]) -> dict[int, Belonging]:
+    """pid → the server it belongs to, and what it is called there."""
+    owners: dict[int, Belonging] = {}
+    for server in servers:
+        for process in (server.family.main, *server.family.members):
+            label = server.names.get(process.pid) or server.family.engine
+            owners[process.pid] = Belonging(label=label, server=server.key)
+    return owners

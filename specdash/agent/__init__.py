@@ -28,6 +28,8 @@ Requests, one JSON object a line, ``r`` names the request; those with an ``id`` 
     Sample everything now.
 ``{"r":"token","id":…,"server":"key","host":…,"port":…,"path":"/v1/completions","body":"{…}","limit":30}``
     One POST, one generated token: answered by an ``http`` frame with that path, then the reply.
+
+Requests that look closer, and those that change something, are described in ``acts``.
 """
 
 PROTOCOL = 1

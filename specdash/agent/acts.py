@@ -8,8 +8,9 @@ container}``; ``zombie_parent`` is ``{pid,comm}`` of who must reap a dead proces
 Reading:
 
 ``{"r":"family","pids":[{pid,start}],"run":token|null}``
-    ``{"members":[row + how],"doubtful":[row + how],"gone":[{pid,start}],"denied":n}``. ``how``: any of root,
-    tree, session, group, run, cgroup, title. Doubtful: shares only the session or group of a dead leader.
+    ``{"members":[row + how],"doubtful":[row + how],"gone":[{pid,start}],"barred":[{pid,start,why}],
+    "denied":n}``. ``how``: any of root, tree, session, group, run, cgroup, title. Doubtful: shares only the
+    session or group of a dead leader. Barred: asked for, but never to be touched.
 ``{"r":"alive","targets":[{pid,start}]}``
     ``{"alive":[row],"zombies":[row],"gone":[{pid,start}]}``. A zombie with a living thread is alive.
 ``{"r":"holders"}``
@@ -49,7 +50,7 @@ Changing (refused with the error ``watch-only`` where the agent was started to l
 ``{"r":"run","argv":[…],"cwd","env":{…},"limit":60}``
     ``{exit,timed_out,output,truncated,seconds}``: both streams' last 64 KiB. It goes on when the agent ends.
 ``{"r":"lock","who","what","take":false}``, ``{"r":"unlock"}``
-    ``{"held":bool,"by":{who,what,pid,user,at}}``, ``{"released":bool}``. Not recorded by token.
+    ``{"held":bool,"by":{who,what,pid,start,user,at}|null}``, ``{"released":bool}``. Not recorded by token.
 ``{"r":"syslog","text"}``
     ``{"logged":bool}``.
 
@@ -148,48 +149,50 @@ class Acts(object):
         thread.start()
 
     def settle(self, seconds: float) -> None:
-        """Let what is at work come to its end, for so long at most."""
+        """Let changes that were begun come to their end, for so long at most."""
         deadline = self.host.monotonic() + seconds
-        for thread in list(self._threads):
+        for thread in [thread for thread in self._threads if VERBS[thread.name][1] == RECORDED]:
             thread.join(max(0.0, deadline - self.host.monotonic()))
 
     def _work(self, request: "Json", module: str, kind: str) -> None:
+        frame: "Json" = {"t": "reply", "at": self.host.now(), "id": request["id"]}
         try:
-            answer = self._answer(request, module, kind)
+            frame.update(self._answer(request, module, kind))
+        except Exception as error:
+            frame.update(ok=False, error=self._say(request, error))
         finally:
             self._threads.discard(threading.current_thread())
-        frame: "Json" = {"t": "reply", "at": self.host.now(), "id": request["id"]}
-        frame.update(answer)
-        self._send(frame)
+        self._send(dict(frame, at=self.host.now()))
 
     def _answer(self, request: "Json", module: str, kind: str) -> "Json":
-        """``ok`` with a ``value``, or the error in words."""
-        record: "Record | None" = None
+        """``ok`` with a ``value``, or an error in words. Whatever it raises is answered as an error, too."""
+        verb = getattr(importlib.import_module("specdash.agent." + module), request["r"])
+        if kind != RECORDED:
+            return {"ok": True, "value": verb(self, request)}
+        record, ours = self.records.claim(request.get("token") or request["id"], request)
+        if not ours:
+            return record.repeated(request, self._resumed)
         try:
-            verb = getattr(importlib.import_module("specdash.agent." + module), request["r"])
-            if kind != RECORDED:
-                return {"ok": True, "value": verb(self, request)}
-            record, ours = self.records.claim(request.get("token") or request["id"], request)
-            if not ours:
-                return record.repeated(request, self._resumed)
             answer = {"ok": True, "value": dict(verb(self, request, record), folder=record.folder)}
         except Exception as error:
             answer = {"ok": False, "error": self._say(request, error)}
-        if record is not None:
-            record.settle(answer)
+        record.settle(answer)
+        if module != "syslog":
             self._tell_syslog(request, record, answer)
         return answer
 
     def _resumed(self, record: Record) -> "Json | None":
         """The answer to a start whose agent is gone, where the start itself went on."""
-        if record.read("start") is None:
+        if record.read("launch") is None:
             return None
         resumed: "Json | None" = importlib.import_module("specdash.agent.launch").resumed(self, record)
         return resumed
 
     def _tell_syslog(self, request: "Json", record: Record, answer: "Json") -> None:
-        if request["r"] != "syslog":
+        try:
             importlib.import_module("specdash.agent.syslog").tell(self, request, record, answer)
+        except Exception as error:  # it is done and must be answered, with or without a line in the log
+            self._complain("syslog: %s: %s" % (type(error).__name__, error))
 
     def _say(self, request: "Json", error: Exception) -> str:
         """An error for the operator; one that is our own fault is told as such, too."""

@@ -5,6 +5,7 @@ import select
 import traceback
 
 from specdash.agent import frugal, wire
+from specdash.agent.acts import Acts
 from specdash.agent.gpus import Gpus
 from specdash.agent.hello import hello
 from specdash.agent.host import load_host
@@ -27,6 +28,8 @@ QUIET_LIMIT = 60.0
 """Without any request for so long the agent ends: the link may be dead without having said so."""
 GPU_DEADLINE, GPU_RETRY = 5.0, 10.0
 BACKLOG = 8 << 20
+LAST_ACTS = 3.0
+"""Seconds in which what was begun is finished and noted, when the other side is gone."""
 STRAY_LINES = 20
 """Lines on stdout or stderr that are passed on as notes; a library that goes on is not listened to."""
 
@@ -56,6 +59,7 @@ class Agent(object):
         self.machine = Machine(host, self._sample, self.complain)
         self.tails = Tails(host, self.outbox, self.complain)
         self.polls = Polls(host, self.outbox.put, self.complain)
+        self.acts = Acts(host, options, self.outbox.put, self.complain, self.gpus.owners)
         self._crews: "tuple[Crew, ...]" = (
             self.gpus.crew,
             self.processes.crew,
@@ -74,6 +78,7 @@ class Agent(object):
             "refresh": self._refresh,
             "token": self._token,
         }
+        self._verbs.update(self.acts.verbs)
 
     # ------------------------------------------------------------------ the loop
 
@@ -268,6 +273,7 @@ def main(stdin_fd: int = 0, stdout_fd: int = 1, options: "Json | None" = None) -
     try:
         agent = Agent(load_host(), stdin_fd, stdout_fd, options or {}, _divert())
         agent.serve()
+        agent.acts.settle(LAST_ACTS)
     except BaseException:
         code = 70
         os.write(told, traceback.format_exc().encode("utf-8", "replace"))

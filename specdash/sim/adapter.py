@@ -5,6 +5,7 @@ agent, so it is Python 3.6 and standard library only. ``SPECDASH_SIM`` names the
 
 * ``clock.json``: where the host's clock started and how fast it turns,
 * ``host.json``: the host's name, boot id and first process,
+* ``dev``: files that stand for the devices; a process holds a GPU that has its file open,
 * ``servers/PID.json``: which processes of a simulated server own how much of which GPU, and how busy
   these GPUs and processes look. Whether a process lives is read from the real process table.
 """
@@ -144,6 +145,8 @@ def make(Host: "Any") -> "Any":
     class SimulatedHost(Host):  # type: ignore[misc]
         simulated = True
         uvm = str(folder / "dev" / "nvidia-uvm")
+        syslog = str(folder / "dev" / "log")
+        lock = str(folder / "tmp" / "specdash.lock")
 
         def now(self) -> float:
             return clock.now()
@@ -170,6 +173,21 @@ def make(Host: "Any") -> "Any":
         def process(self, row: "Json") -> "Json":
             told = servers.process(row["pid"], row["start"])
             return busier(row, told, clock.now()) if told else row
+
+        def run_folder(self) -> str:
+            return str(folder / "run")
+
+        def state_folder(self) -> str:
+            return str(folder / "state")
+
+        def leftover_folders(self) -> "dict[str, str]":
+            return {"shm": str(folder / "dev" / "shm"), "tmp": str(folder / "tmp")}
+
+        def device_majors(self) -> "dict[int, str]":
+            return {}
+
+        def device_paths(self) -> "list[str]":
+            return sorted(map(str, (folder / "dev").glob("nvidia*")))
 
         def nvml(self) -> "Any":
             return sibling("nvml").module(clock.now, servers.all, self.proc)

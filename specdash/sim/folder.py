@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from specdash.sim.adapter import CLOCK_BOOTTIME
+from specdash.sim.nvml import CARDS
 from specdash.sim.options import Options
 from specdash.sim.scenarios import SCENARIOS, Scenario
 
@@ -89,7 +90,8 @@ def furnish(folder: Path, options: Options) -> None:
     }
     _write(folder / "clock.json", clock)
     _write(folder / "host.json", about)
-    (folder / "dev" / "nvidia-uvm").write_bytes(bytes(4096))
+    for name in ("nvidia-uvm", "nvidiactl", *(f"nvidia{card}" for card in range(CARDS))):
+        (folder / "dev" / name).write_bytes(bytes(4096))
     (folder / "bin" / "python3").symlink_to(Path(sys.executable).resolve())
     where = str(Path(__file__).resolve().parents[2])
     (folder / "site" / "sglang" / "__init__.py").touch()

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.agent.driver import binding, interpreters
+from tests.agent.hands import Hands, furnish
 from tests.nvmlstub.stub import NvmlStub, build
 
 INTERPRETERS = interpreters()
@@ -35,3 +37,16 @@ def nvml_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def stub(tmp_path: Path, nvml_library: Path) -> NvmlStub:
     return NvmlStub(tmp_path, nvml_library)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The folder of a made-up host."""
+    return furnish(tmp_path / "host")
+
+
+@pytest.fixture
+def hands(place: Path) -> Iterator[Hands]:
+    """An agent on it that may change things."""
+    with Hands(place) as running:
+        yield running

@@ -116,17 +116,19 @@ class Crew:
         title = "sglang::scheduler" + (f"_TP{rank}" if self.tp > 1 else "")
         with open(self._device, "rb") as file:  # noqa: PTH123
             context = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        card = os.open(self._device.replace("-uvm", str(rank)), os.O_RDONLY | os.O_CREAT)
         if self._held_gpu == rank:
-            self._helper(title)
+            self._helper(title, card)
         _serve(pipe, title, compiler=lambda: _compile(self._report))
         context.close()
 
-    def _helper(self, title: str) -> None:
+    def _helper(self, title: str, card: int) -> None:
         """Fork without exec: a process that keeps the card's memory and does not die with its parent."""
         pid = os.fork()
         if pid == 0:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.closerange(3, 256)
+            os.closerange(3, card)
+            os.closerange(card + 1, 256)
             rename([title], title)
             _sleep(-1)
             os._exit(0)

@@ -1,0 +1,189 @@
+"""Everything that belongs to a server, found by all the ways there are.
+
+A session, and a group within it, holds nobody but descendants of its leader: where the leader belongs, all
+of them belong, wherever their parents have gone. Where the leader is dead and was never seen to belong, those
+who share it are members only when their title says so too; the others are named as doubtful. Where it lives
+and does not belong (a shell, a wrapper), sharing it says nothing.
+"""
+
+import re
+
+from specdash.agent import procfs
+from specdash.agent.census import SUPERVISOR, Census, cgroup_of, describe, targets, title_of, untouchable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from specdash.agent.acts import Acts
+    from specdash.agent.patience import Patience
+
+    Json = dict[str, Any]
+
+PREFIX = re.compile(r"([A-Za-z]\w*)::")
+"""How the engines' workers are titled: ``VLLM::Worker_TP0``, ``sglang::scheduler_TP0``."""
+OFFSHOOT = re.compile(r"multiprocessing[.-]|compile_worker")
+"""In the command line of what Python starts beside its workers."""
+SHARED_CGROUP = re.compile(r"^/?$|/(session-[^/]*\.scope|user@[^/]*\.service|user-[^/]*\.slice|init\.scope)$")
+"""Control groups of a login or of the whole machine: they hold whatever a user started."""
+
+
+def family(acts: "Acts", request: "Json") -> "Json":
+    """The verb."""
+    patience = acts.patience()
+    try:
+        return Family(acts, patience, targets(request["pids"]), request.get("run")).answer()
+    finally:
+        patience.close()
+
+
+class Family(object):
+    """The union, grown until nobody is added any more."""
+
+    def __init__(
+        self, acts: "Acts", patience: "Patience", roots: "list[tuple[int, int]]", run: "str | None"
+    ) -> None:
+        self._acts = acts
+        self._patience = patience
+        self._census = Census(acts.host, acts.records)
+        self._barred = self._census.ours | self._census.supervisors | {1}
+        self._roots = roots
+        self._titles: "dict[int, str]" = {}
+        self._token = b"SPECDASH_RUN=" + run.encode() if run else None
+        self._parents = self._supervisor_of(run)
+        """Processes whose children belong although they themselves do not."""
+        self._leaders = dict(roots)
+        """Leaders of sessions and groups that are known to belong, dead or alive."""
+        self.how: "dict[int, set[str]]" = {}
+        self.doubtful: "dict[int, set[str]]" = {}
+        self.denied = 0
+
+    def answer(self) -> "Json":
+        """Find all, and describe them."""
+        for pid, start in self._roots:
+            if self._census.is_there(pid, start):
+                self._add(pid, "root")
+                if self._census.stats[pid].ppid in self._census.supervisors:
+                    self._parents.add(self._census.stats[pid].ppid)
+        self._by_token()
+        self._grow()
+        self._by_cgroup()
+        self._grow()
+        self._by_dead_leader()
+        self._grow()
+        gone = [
+            {"pid": pid, "start": start}
+            for pid, start in self._roots
+            if not self._census.is_there(pid, start)
+        ]
+        return {
+            "members": self._rows(self.how),
+            "doubtful": self._rows({pid: how for pid, how in self.doubtful.items() if pid not in self.how}),
+            "gone": gone,
+            "barred": [
+                {"pid": pid, "start": start, "why": untouchable(self._census, pid)}
+                for pid, start in self._roots
+                if self._census.is_there(pid, start) and pid in self._barred
+            ],
+            "denied": self.denied,
+        }
+
+    def _supervisor_of(self, run: "str | None") -> "set[int]":
+        record = self._acts.records.find(run) if run else None
+        noted = record.read("supervisor") if record else None
+        return {int(noted["pid"])} & self._census.supervisors if noted else set()
+
+    def _add(self, pid: int, way: str) -> bool:
+        """Whether this is news."""
+        if pid in self._barred or pid not in self._census.stats:
+            return False
+        if pid not in self.how and SUPERVISOR in self._title(pid):
+            self._barred.add(pid)  # of another user's launch, whose record we cannot read
+            return False
+        known = self.how.setdefault(pid, set())
+        news = way not in known
+        known.add(way)
+        return news
+
+    def _grow(self) -> None:
+        """Children, sessions and groups of members, until there is no news."""
+        news = True
+        while news:
+            news = False
+            for pid, stat in self._census.stats.items():
+                if stat.ppid in self.how or stat.ppid in self._parents:
+                    news = self._add(pid, "tree") or news
+                if self._leads(stat.sid, stat):
+                    news = self._add(pid, "session") or news
+                if self._leads(stat.pgid, stat):
+                    news = self._add(pid, "group") or news
+
+    def _leads(self, leader: int, stat: procfs.Stat) -> bool:
+        """Whether the leader of this process's session or group is one of the family."""
+        if leader in self.how:
+            return True
+        # A number that names a session or group is not given to a new process, so this leader is ours.
+        dead = leader not in self._census.stats and leader > 1
+        return dead and leader in self._leaders and stat.start >= self._leaders[leader]
+
+    def _by_token(self) -> None:
+        """Whoever carries our launch's mark in the environment it was started with."""
+        if self._token is None:
+            return
+        for pid in self._census.stats:
+            path = "%s/%d/environ" % (self._acts.host.proc, pid)
+            try:
+                if self._token in self._patience.call(procfs.read, path).split(b"\0"):
+                    self._add(pid, "run")
+            except PermissionError:
+                self.denied += 1
+            except OSError:
+                pass
+
+    def _by_cgroup(self) -> None:
+        """A control group whose oldest process belongs is the server's own: it has nobody else in it."""
+        groups: "dict[str, list[int]]" = {}
+        for pid in self._census.stats:
+            groups.setdefault(cgroup_of(self._acts.host, pid), []).append(pid)
+        for name, pids in groups.items():
+            oldest = min(pids, key=lambda pid: (self._census.stats[pid].start, pid))
+            if oldest in self.how and not SHARED_CGROUP.search(name):
+                for pid in pids:
+                    self._add(pid, "cgroup")
+
+    def _by_dead_leader(self) -> None:
+        """Sort out those who share only a session or group whose leader is gone."""
+        stats = self._census.stats
+        ways = {"session": "sid", "group": "pgid"}
+        orphaned = {
+            way: {getattr(stats[pid], field) for pid in self.how} - set(stats) - {0, 1}
+            for way, field in ways.items()
+        }
+        prefixes = {match.group(1) for match in map(self._prefix, list(self.how)) if match}
+        for pid, stat in stats.items():
+            shared = {way for way, field in ways.items() if getattr(stat, field) in orphaned[way]}
+            if not shared or pid in self.how or pid in self._barred:
+                continue
+            match = self._prefix(pid)
+            if (match and match.group(1) in prefixes) or OFFSHOOT.search(self._title(pid)):
+                for way in shared | {"title"}:
+                    self._add(pid, way)
+            else:
+                self.doubtful[pid] = shared
+
+    def _prefix(self, pid: int) -> "re.Match[str] | None":
+        return PREFIX.match(self._title(pid))
+
+    def _title(self, pid: int) -> str:
+        if pid not in self._titles:
+            stat = self._census.stats[pid]
+            self._titles[pid] = title_of(self._acts.host, self._patience, pid, stat)
+        return self._titles[pid]
+
+    def _rows(self, found: "dict[int, set[str]]") -> "list[Json]":
+        stats = self._census.stats
+        pids = sorted(found, key=lambda pid: (stats[pid].start, pid))
+        return [
+            dict(describe(self._acts.host, self._patience, pid, stats[pid]), how=sorted(found[pid]))
+            for pid in pids
+        ]

@@ -1,0 +1,227 @@
+"""Everything of a server is found, whatever its children have done to hide, and nobody else."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from specdash.agent import family as families
+from specdash.agent.acts import Acts
+from specdash.agent.host import Host
+from tests.agent.hands import Hands, is_dead, pids_of, root, start_of, until
+
+NAUGHTY = Path(__file__).with_name("naughty.py")
+ROLES = {
+    *("main", "plain", "stubborn", "setsid", "double", "double-setsid", "renamed", "bare", "stopped"),
+    *("parent", "grandchild", "forked"),
+}
+SLEEP = "import time; time.sleep(600)"
+
+Begin = Callable[..., "subprocess.Popen[bytes]"]
+
+
+@pytest.fixture
+def begin() -> Iterator[Begin]:
+    """Start something in a session of its own; it and all of its session end with the test."""
+    made: list[subprocess.Popen[bytes]] = []
+
+    def start(*argv: str, **options: object) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(  # type: ignore[call-overload]
+            argv, stdin=subprocess.DEVNULL, **{"start_new_session": True, **options}
+        )
+        made.append(process)
+        return process  # type: ignore[no-any-return]
+
+    yield start
+    for process in made:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def server(place: Path, begin: Begin) -> Iterator[dict[str, int]]:
+    """The made-up server with its naughty children, found running: role -> pid."""
+    told = place / "told"
+    begin(sys.executable, str(NAUGHTY), str(told), str(place / "dev" / "nvidia1"))
+    until(lambda: told.exists() and set(pids_of(told)) >= ROLES)
+    starts = {pid: start_of(pid) for pid in pids_of(told).values()}
+    yield pids_of(told)
+    for pid, start in starts.items():
+        with contextlib.suppress(OSError):
+            if start_of(pid) == start:
+                os.kill(pid, signal.SIGKILL)
+
+
+def members(answer: dict[str, list[dict[str, object]]]) -> dict[object, object]:
+    return {row["pid"]: row["how"] for row in answer["members"]}
+
+
+def test_a_found_server_is_found_whole(hands: Hands, server: dict[str, int], begin: Begin) -> None:
+    stranger = begin(sys.executable, "-c", SLEEP)
+    answer = hands.family(server["main"])
+    found = members(answer)
+    # Whoever forked twice and left the session before we came can be told by nothing but what it holds.
+    assert set(found) == set(server.values()) - {server["double-setsid"]}
+    assert stranger.pid not in found
+    assert hands.process.pid not in found
+    assert found[server["main"]] == ["group", "root", "session"]
+    assert found[server["double"]] == ["group", "session"]
+    assert found[server["grandchild"]] == ["group", "session", "tree"]
+    [bare] = [row for row in answer["members"] if row["pid"] == server["bare"]]
+    assert bare["title"] == f"innocent -c {SLEEP}"
+    assert {row["state"] for row in answer["members"] if row["pid"] == server["stopped"]} == {"T"}
+
+
+def test_nothing_is_left_of_it_and_nobody_else_is_touched(
+    hands: Hands, server: dict[str, int], place: Path, begin: Begin
+) -> None:
+    monitor = begin(sys.executable, "-c", f"f = open({str(place / 'dev' / 'nvidia1')!r}); {SLEEP}")
+    stranger = begin(sys.executable, "-c", SLEEP)
+    until(lambda: monitor.pid in {row["pid"] for row in hands.do("holders")["holders"]})
+    family = [int(str(pid)) for pid in members(hands.family(server["main"]))]
+    hands.signal("TERM", *family)
+    left = [pid for pid in family if not is_dead(pid)]
+    assert server["stubborn"] in left
+    assert server["stopped"] in left
+    hands.signal("KILL", *left)
+    until(lambda: all(is_dead(pid) for pid in family))
+    # The one that could not be told as a relative still holds the card.
+    holders = {row["pid"] for row in hands.do("holders")["holders"]}
+    assert holders == {server["double-setsid"], monitor.pid}
+    hands.signal("KILL", server["double-setsid"])
+    until(lambda: is_dead(server["double-setsid"]))
+    assert (monitor.poll(), stranger.poll(), hands.process.poll()) == (None, None, None)
+
+
+def test_a_dead_leader_that_was_known_still_names_its_session(hands: Hands, server: dict[str, int]) -> None:
+    main = {"pid": server["main"], "start": start_of(server["main"])}
+    os.kill(server["main"], signal.SIGKILL)
+    os.waitpid(server["main"], 0)
+    answer = hands.do("family", pids=[main], run=None)
+    assert answer["gone"] == [main]
+    assert set(members(answer)) == {
+        server[role] for role in ("plain", "stubborn", "double", "stopped", "parent", "forked", "grandchild")
+    }
+    assert answer["doubtful"] == []
+
+
+def test_a_number_taken_over_by_somebody_else_makes_no_family(hands: Hands, begin: Begin) -> None:
+    stranger = begin(sys.executable, "-c", SLEEP)
+    target = {"pid": stranger.pid, "start": start_of(stranger.pid) - 1}
+    answer = hands.do("family", pids=[target], run=None)
+    assert (answer["members"], answer["gone"]) == ([], [target])
+
+
+WRAPPER = """
+import subprocess, sys, time
+sleep = 'import time; time.sleep(600)'
+servers = [subprocess.Popen([sys.executable, '-c', sleep, name]) for name in sys.argv[2:]]
+open(sys.argv[1], 'w').write(str([server.pid for server in servers]))
+time.sleep(0 if 'leave' in sys.argv else 600)
+"""
+
+
+TITLED = "[name, '-c', sleep], executable=sys.executable"
+
+
+def test_a_wrapper_that_shares_the_session_with_others_is_no_relative(
+    hands: Hands, begin: Begin, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    wrapper = begin(sys.executable, "-c", WRAPPER, str(told), "server", "monitor")
+    until(lambda: told.exists() and told.read_text())
+    server, monitor = eval(told.read_text())
+    answer = hands.family(server)
+    assert set(members(answer)) == {server}
+    assert answer["doubtful"] == []
+    assert not {wrapper.pid, monitor} & set(members(answer))
+
+
+def test_who_shares_only_a_dead_wrappers_session_is_doubtful(
+    hands: Hands, begin: Begin, tmp_path: Path
+) -> None:
+    told = tmp_path / "told"
+    names = ["sglang::scheduler_TP0", "sglang::detokenizer", "monitor", "leave"]
+    code = WRAPPER.replace("[sys.executable, '-c', sleep, name]", TITLED)
+    begin(sys.executable, "-c", code, str(told), *names).wait()
+    rank, detokenizer, monitor, other = eval(told.read_text())
+    answer = hands.family(rank)
+    assert members(answer) == {rank: ["root"], detokenizer: ["group", "session", "title"]}
+    assert [row["pid"] for row in answer["doubtful"]] == [monitor, other]
+    assert answer["doubtful"][0]["how"] == ["group", "session"]
+
+
+def test_the_mark_of_our_launch_finds_what_has_left_the_tree(hands: Hands, begin: Begin) -> None:
+    env = {**os.environ, "SPECDASH_RUN": "run-token-1"}
+    ours = begin(sys.executable, "-c", SLEEP, env=env)
+    other = begin(sys.executable, "-c", SLEEP, env={**env, "SPECDASH_RUN": "run-token-12"})
+    until(lambda: b"SPECDASH_RUN" in Path(f"/proc/{other.pid}/environ").read_bytes())
+    answer = hands.do("family", pids=[], run="run-token-1")
+    assert members(answer) == {ours.pid: ["run"]} or members(answer) == {
+        ours.pid: ["group", "run", "session"]
+    }
+
+
+def test_our_agent_is_no_relative_even_of_its_own_parent(hands: Hands) -> None:
+    answer = hands.family(os.getpid())
+    assert hands.process.pid not in members(answer)
+    assert os.getpid() not in members(answer)
+    assert [row["why"] for row in answer["barred"]] == ["it is our own agent, or above it"]
+
+
+def test_a_child_that_was_not_reaped_is_named_with_its_parent(hands: Hands, begin: Begin) -> None:
+    code = f"import os; os.fork() or os._exit(0); {SLEEP}"
+    parent = begin(sys.executable, "-c", code)
+    until(lambda: len(hands.family(parent.pid)["members"]) == 2)
+    until(lambda: hands.family(parent.pid)["members"][1]["state"] == "Z")
+    child = hands.family(parent.pid)["members"][1]
+    assert child["zombie_parent"]["pid"] == parent.pid
+
+
+def test_another_users_children_are_found_and_named(hands: Hands, begin: Begin) -> None:
+    if not root():
+        pytest.skip("only root can start a process as somebody else")
+    parent = begin("/bin/sh", "-c", "sleep 600 & sleep 601", user=65534)
+    until(lambda: len(hands.family(parent.pid)["members"]) == 3)
+    assert {row["user"] for row in hands.family(parent.pid)["members"]} == {"nobody"}
+
+
+@pytest.mark.parametrize(
+    ("group", "oldest", "taken"),
+    [
+        ("/system.slice/vllm.service", "server", True),
+        ("/docker/" + "0123456789ab" * 5 + "cdef", "server", True),
+        ("/system.slice/vllm.service", "stranger", False),
+        ("/user.slice/user-0.slice/session-3.scope", "server", False),
+        ("/", "server", False),
+    ],
+)
+def test_a_control_group_counts_only_when_it_is_the_servers_own(
+    begin: Begin, place: Path, monkeypatch: pytest.MonkeyPatch, group: str, oldest: str, taken: bool
+) -> None:
+    names = ["server", "stranger"] if oldest == "server" else ["stranger", "server"]
+    made: dict[str, int] = {}
+    for name in names:
+        made[name] = begin(sys.executable, "-c", SLEEP).pid
+        # Start times have the kernel's clock ticks: the next one must be a later one.
+        until(lambda name=name: start_of(made[name]) < _ticks())  # type: ignore[misc]
+    monkeypatch.setattr(families, "cgroup_of", lambda _, pid: group if pid in made.values() else "/other")
+    acts = Acts(Host(), {}, lambda _: None, lambda _: None)
+    request = {"r": "family", "pids": [{"pid": made["server"], "start": start_of(made["server"])}]}
+    found = members(families.family(acts, request))
+    assert (made["stranger"] in found) is taken
+
+
+def _ticks() -> int:
+    return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
 import time
 from pathlib import Path
@@ -10,14 +11,16 @@ import pytest
 
 from specdash.agent.host import Host
 from specdash.agent.main import Agent
-from specdash.monitor.frames import Beat, Gpus, Hello, Machine, Note, Pong, Processes, Reply
+from specdash.monitor.frames import Beat, Gpus, Hello, Http, Log, Machine, Note, Pong, Processes, Reply
 from tests.agent.driver import RunningAgent
 from tests.nvmlstub.stub import NvmlStub
 
 
-def test_says_hello_answers_samples_and_ends_with_stdin_under_every_python(
-    python: str, stub: NvmlStub, pynvml_folder: Path
+def test_one_whole_life_under_every_python(
+    python: str, stub: NvmlStub, pynvml_folder: Path, tmp_path: Path
 ) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes("Loading ███ 3/64\n".encode() + b"bad \xff\n")
     with RunningAgent(python, env=stub.env(), path=pynvml_folder) as agent:
         hello = agent.wait(Hello)
         assert (hello.proto, hello.specdash, hello.pid) == (1, "9.9", agent.process.pid)
@@ -25,8 +28,18 @@ def test_says_hello_answers_samples_and_ends_with_stdin_under_every_python(
         assert hello.boot == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         agent.ask("ping", n=7)
         assert agent.wait(Pong).n == 7
-        agent.ask("watch", match=[f"^{python} -c .*specdash.agent"], env=[], interval=0.2)
-        agent.wait(Processes)
+        agent.ask("watch", match=["pytest"], env=["^PATH$"], interval=0.2)
+        frame = agent.wait(Processes, lambda frame: os.getpid() in [process.pid for process in frame.list])
+        (me,) = [process for process in frame.list if process.pid == os.getpid()]
+        assert (me.cwd, me.env) == (str(Path.cwd()), {"PATH": os.environ["PATH"]})
+        agent.ask("tail", path=str(log), backlog=1 << 20)
+        assert agent.wait(Log).raw == log.read_bytes()
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            port = listener.getsockname()[1]
+            calls = [{"path": "connect", "every": 0.2, "limit": 1.0}]
+            agent.ask("poll", server="1:2", host="127.0.0.1", port=port, calls=calls)
+            assert agent.wait(Http).error is None
+        assert agent.wait(Http, lambda answer: answer.error).error == "refused"
         cards = agent.wait(Gpus, lambda frame: len(frame.cards) == 8).cards
         assert [card.total_mib for card in cards] == [143771] * 8
         first = agent.wait(Beat).n
@@ -180,3 +193,41 @@ def test_a_full_pipe_does_not_keep_the_end_of_stdin_from_being_noticed() -> None
     assert not thread.is_alive()
     agent.close()
     os.close(frames_out)
+
+
+def test_samples_overtake_a_flood_of_log_bytes_and_credit_keeps_it_flowing(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    content = b"".join(b"%07d Decode batch, gen throughput (token/s): 3260.11\n" % n for n in range(100_000))
+    log.write_bytes(content)
+    got = b""
+    with RunningAgent() as agent:
+        agent.wait(Hello)
+        agent.ask("tail", path=str(log), backlog=1 << 30)
+        while len(got) < len(content):
+            frame = agent.wait(Log)
+            assert frame.offset == len(got)
+            got += frame.raw
+            if len(got) < len(content):
+                agent.ask("ping", n=len(got))
+            agent.ask("ack", path=str(log), offset=len(got))
+        assert got == content
+        # Each ping was answered before a megabyte more had come.
+        pongs = [frame.n for frame in agent.said if isinstance(frame, Pong)]
+        assert len(pongs) > 20
+
+
+def test_without_credit_the_flood_stops_at_a_megabyte(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_bytes(b"0123456789abcde\n" * 300_000)
+    with RunningAgent() as agent:
+        agent.wait(Hello)
+        agent.ask("tail", path=str(log), backlog=1 << 30)
+        first = agent.wait(Beat).n
+        agent.wait(Beat, lambda beat: beat.n >= first + 2)
+        sent = sum(len(frame.raw) for frame in agent.said if isinstance(frame, Log))
+        assert 1 << 20 <= sent < (1 << 20) + 48 * 1024
+        agent.ask("untail", path=str(log))
+        agent.ask("ack", path=str(log), offset=sent)
+        agent.wait(Beat)
+        agent.wait(Beat)
+        assert sum(len(frame.raw) for frame in agent.said if isinstance(frame, Log)) == sent

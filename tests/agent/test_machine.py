@@ -50,11 +50,11 @@ def first_frame(host: Host) -> frames.Machine:
 
 def test_ram_in_use_leaves_out_what_can_be_dropped(tmp_path: Path) -> None:
     (tmp_path / "meminfo").write_text(
-        "MemTotal: 2097152 kB\nMemFree: 102400 kB\nMemAvailable: 1048576 kB\nHugePages_Total: 0\n"
+        "MemTotal: 2097152 kB\nMemFree: 102400 kB\nMemAvailable: 524288 kB\nHugePages_Total: 0\n"
     )
     (tmp_path / "loadavg").write_text("3.25 1.00 0.50 1/99 4242\n")
     frame = first_frame(FakeHost(tmp_path, ["/", "/no/such/disk"]))
-    assert (frame.ram_used_mib, frame.ram_total_mib, frame.load_1m) == (1024, 2048, 3.25)
+    assert (frame.ram_used_mib, frame.ram_total_mib, frame.load_1m) == (1536, 2048, 3.25)
     assert [disk.path for disk in frame.disks] == ["/"]
     assert 0 <= frame.disks[0].free_mib <= frame.disks[0].total_mib
 

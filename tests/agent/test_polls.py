@@ -134,7 +134,7 @@ def test_silence_is_a_timeout(served: Served, client: Client) -> None:
     served.handler = lambda sock, request: served.released.wait(20)
     answer = get(client, limit=0.2)
     assert (answer.error, answer.status) == ("timeout", None)
-    assert answer.ms >= 200
+    assert 200 <= answer.ms < 4000
 
 
 @pytest.mark.parametrize("where", ["headers", "body"])

@@ -131,7 +131,8 @@ def test_new_processes_and_stopped_ones_are_told_of_at_once(make: Make, agent: R
 
 
 def test_a_program_that_becomes_a_server_is_noticed(make: Make, agent: RunningAgent) -> None:
-    code = f"import os, sys; input(); os.execv(sys.executable, ['python', '-c', {WAIT!r}, 'launch_server {MARK}'])"
+    argv = ["python", "-c", WAIT, f"launch_server {MARK}"]
+    code = f"import os, sys; input(); os.execv(sys.executable, {argv!r})"
     plain = subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

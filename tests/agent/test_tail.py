@@ -203,6 +203,7 @@ def test_a_server_that_writes_on_into_the_renamed_file_is_still_heard(log: Path)
     log.rename(old)
     assert follower.look() == b""
     log.write_bytes(b"")  # logrotate's "create", while the server holds the old file
+    assert follower.look() == b""
     add(old, b"two\n")
     assert follower.look() == b"two\n"
     assert follower.states == []

@@ -41,6 +41,9 @@ def test_lines_are_put_together_from_pieces_and_giants_are_dropped_whole() -> No
     assert lines.feed(b"0123456789") == []
     assert lines.feed(b"still the same\nnext\n") == [None, b"next"]
     assert lines.feed(b"0123456789AB\nx\n") == [None, b"x"]
+    assert lines.feed(b"0123456789AB") == []
+    assert lines._rest == b""  # a line without an end takes no memory
+    assert lines.feed(b"CD\ny\n") == [None, b"y"]
 
 
 @pytest.fixture

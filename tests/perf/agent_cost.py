@@ -25,8 +25,8 @@ from tests.agent.driver import RunningAgent, binding, interpreters  # noqa: E402
 from tests.nvmlstub.stub import NvmlStub, build  # noqa: E402
 
 RANKS = 8
-SETTLE = 35.0
-"""Seconds before the window: the start, first readings of everything, memory handed back."""
+SETTLE = 70.0
+"""Seconds before the window: the start and the first minute, in which the agent looks more often."""
 METRICS = b"".join(b'vllm:metric_%d{a="b"} 1.0\n' % n for n in range(1500))
 
 
@@ -44,6 +44,12 @@ class Answers(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""
+
+
+def say(line: str) -> None:
+    """A line of the table."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
 
 
 def cpu_seconds(pid: int) -> float:
@@ -72,8 +78,8 @@ def main(seconds: float, versions: list[str]) -> None:
         for n in range(RANKS)
     ]
     stub.write(by_index={n: {"processes": [(rank.pid, 76000)]} for n, rank in enumerate(ranks)})
-    print(f"{len(list(Path('/proc').glob('[0-9]*')))} processes on this machine, window {seconds:.0f} s")
-    print(f"{'python':<10}{'watching':<24}{'CPU %':>8}{'RSS MiB':>9}{'threads':>9}{'B/s':>8}{'frames/s':>10}")
+    say(f"{len(list(Path('/proc').glob('[0-9]*')))} processes on this machine, window {seconds:.0f} s")
+    say(f"{'python':<10}{'watching':<26}{'CPU %':>6}{'RSS MiB':>9}{'threads':>9}{'B/s':>8}{'frames/s':>10}")
     try:
         for version, python in interpreters().items():
             if versions and version not in versions:
@@ -128,9 +134,8 @@ def measure(
         threads = len(list(Path(f"/proc/{pid}/task").iterdir()))
         rate, frame_rate = (sum(map(len, agent.raw)) - size) / took, (len(agent.raw) - frames) / took
         what = "cards, ranks, log, polls" if port else "cards and ranks"
-        print(
-            f"{version:<10}{what:<24}{percent:>8.2f}{rss_mib(pid):>9.1f}{threads:>9}{rate:>8.0f}{frame_rate:>10.1f}",
-            flush=True,
+        say(
+            f"{version:<10}{what:<26}{percent:>6.2f}{rss_mib(pid):>9.1f}{threads:>9}{rate:>8.0f}{frame_rate:>10.1f}"
         )
     done.set()
 

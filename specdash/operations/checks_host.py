@@ -1,0 +1,126 @@
+"""What the host must have for a launch: clean cards, a free port, room, limits, files. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from specdash.monitor.state import Gpu, HostState
+from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
+from specdash.operations.freeing import is_clean, says
+from specdash.operations.replies import Listener, Place, Port, Shm, Stat
+
+SHM_LEAST_MIB, SHM_USUAL_MIB = 256, 2048
+"""NCCL and multiprocessing need it; docker gives 64 MiB unless told otherwise."""
+DISK_LEAST_MIB, DISK_USUAL_MIB = 256, 4096
+NOFILE, NPROC = 4096, 4096
+MEMLOCK = 64 << 20
+
+
+def gpus(state: HostState, indexes: Sequence[int], wanted: int | None) -> Iterator[Line]:
+    """The cards that the launch will use are there, answer, and are at their baseline."""
+    if state.gpu_error or not state.gpus:
+        yield bad("gpus", state.gpu_error or "no GPU is seen", "see `doctor`")
+        return
+    chosen = [gpu for gpu in state.gpus if gpu.card.index in indexes]
+    if wanted is not None and len(chosen) < wanted:
+        yield bad("gpus", f"{len(chosen)} of the {wanted} GPUs that it wants are there", "lower --tp")
+    broken = [gpu for gpu in chosen if gpu.card.error]
+    for gpu in broken:
+        yield bad("gpus", f"GPU {gpu.card.index}: {gpu.card.error}", "nvidia-smi -q; a reset or a reboot")
+    dirty = [gpu for gpu in chosen if gpu not in broken and is_clean(gpu) is False]
+    for gpu in dirty:
+        yield bad("gpus", says(gpu, state), "`clean` (C) ends what holds it")
+    blind = [gpu for gpu in chosen if gpu not in broken and is_clean(gpu) is None]
+    if blind:
+        yield unknown("gpus", f"GPU {_indexes(blind)}: memory or owners cannot be read")
+    if chosen and not (broken or dirty or blind):
+        most = max(gpu.card.used_mib or 0 for gpu in chosen)
+        yield ok("gpus", f"GPU {_indexes(chosen)} clean, at most {most} MiB in use")
+
+
+def _indexes(cards: Sequence[Gpu]) -> str:
+    numbers = [gpu.card.index for gpu in cards]
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}–{numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def port(key: str, found: Port | None, number: int | None) -> Line:
+    """A port can be bound."""
+    if number is None:
+        return unknown(key, "not on the command line")
+    if found is None:
+        return unknown(key, f"{number} could not be tried")
+    if found.listeners:
+        return bad(key, f"{number} is taken by {_listener(found.listeners[0])}", "stop that, or another port")
+    if found.free:
+        return ok(key, f"{number} is free")
+    if found.lingering:
+        return warn(key, f"{number}: only old connections linger", "wait a minute if the start fails on it")
+    return bad(key, f"{number}: {found.error or 'cannot be bound'}", "another port")
+
+
+def _listener(one: Listener) -> str:
+    who = f" ({one.user})" if one.user else ""
+    return f"{one.pid} {one.name}{who}"
+
+
+def disk(key: str, place: Place | None, path: str) -> Line:
+    """There is room where it writes, and it may write there."""
+    if place is None or place.error or place.free_mib is None:
+        return unknown(key, f"{path}: {place.error if place and place.error else 'could not be looked at'}")
+    seen = f"{gib(place.free_mib)} free where {path} lies"
+    if place.free_mib < DISK_LEAST_MIB:
+        return bad(key, seen, "free some space there")
+    if place.writable is False:
+        return bad(key, f"{place.folder or path} is not writable", "another --log, or the right user")
+    return warn(key, seen) if place.free_mib < DISK_USUAL_MIB else ok(key, seen)
+
+
+def shm(found: Shm | None, ranks: int) -> Line:
+    """Shared memory for NCCL and between the processes."""
+    if found is None or found.total_mib is None or found.used_mib is None:
+        return unknown("shm", "/dev/shm could not be looked at")
+    free = found.total_mib - found.used_mib
+    seen = f"{gib(free)} of {gib(found.total_mib)} free in /dev/shm"
+    if found.total_mib < SHM_LEAST_MIB and ranks > 1:
+        return bad("shm", seen, "docker: --shm-size=32g or --ipc=host")
+    if free < SHM_LEAST_MIB and ranks > 1:
+        return bad("shm", seen, "`clean` removes what dead servers left there")
+    return (
+        warn("shm", seen, "docker: --shm-size=32g") if free < SHM_USUAL_MIB and ranks > 1 else ok("shm", seen)
+    )
+
+
+def ulimits(limits: Mapping[str, tuple[int, int]]) -> Line:
+    """Open files, locked memory, processes."""
+    if not limits:
+        return unknown("ulimits", "could not be read")
+    low = []
+    for name, least, flag in (("nofile", NOFILE, "-n"), ("nproc", NPROC, "-u"), ("memlock", MEMLOCK, "-l")):
+        soft = limits.get(name, (-1, -1))[0]
+        if 0 <= soft < least:
+            low.append(f"{name} {soft} (ulimit {flag})")
+    if low:
+        return warn("ulimits", f"low: {', '.join(low)}", "raise them for the user that starts it")
+    return ok("ulimits", f"{limits['nofile'][0] if 'nofile' in limits else '?'} open files")
+
+
+def driver(state: HostState) -> Line:
+    """NVML answers."""
+    if state.gpu_error:
+        return bad("driver", state.gpu_error, "see `doctor`")
+    return ok("driver", state.driver) if state.driver else unknown("driver", "its version is not known")
+
+
+def files(found: Sequence[Stat]) -> Iterator[Line]:
+    """What is wanted after the start is there before it: a benchmark found missing later costs the start."""
+    for stat in found:
+        if not stat.exists:
+            yield bad("files", f"{stat.path} is missing", "put it there first")
+        elif not stat.readable:
+            yield bad("files", f"{stat.path} cannot be read by us", "chmod, or the right user")
+        elif stat.kind == "file" and not stat.size:
+            yield bad("files", f"{stat.path} is empty", "put it there first")
+        else:
+            yield ok("files", f"{stat.path}, {stat.size} bytes" if stat.kind == "file" else stat.path)

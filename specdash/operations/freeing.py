@@ -1,0 +1,153 @@
+"""When a card is clean, and waiting for it: VERDICT §4's rule over the pictures as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from specdash.monitor.owners import BASELINE_MIB
+from specdash.monitor.state import Gpu, HostState
+from specdash.operations.context import Context
+from specdash.operations.work import Free, Outcome
+
+ABOVE_BASELINE_MIB = 128
+SAMPLES = 2
+SAMPLE_EVERY_S = 1.0
+SAMPLES_APART_S = 0.5
+"""On this machine's clock: a simulated host's may run fast."""
+FALLING_MIB = 64
+FLAT_S = 12.0
+"""Memory that has not fallen for so long does not fall any more. Longer than one slow sample."""
+PAUSE_S = 0.25
+
+Word: TypeAlias = Literal["clean", "freeing", "held", "unknown"]
+
+
+def key_of(gpu: Gpu) -> str:
+    """What a card is called in a plan: its UUID, else its index."""
+    return gpu.card.uuid or str(gpu.card.index)
+
+
+def ceiling_mib(gpu: Gpu) -> int:
+    """Up to how much used memory counts as clean: the idle baseline and 128 MiB."""
+    return BASELINE_MIB[gpu.card.memory_call or "v2"] + ABOVE_BASELINE_MIB
+
+
+def is_clean(gpu: Gpu) -> bool | None:
+    """In this one sample: no owner, and no more in use than an idle card shows. None: cannot be read."""
+    if gpu.card.used_mib is None or gpu.card.processes is None:
+        return None
+    return not gpu.owners and gpu.card.used_mib <= ceiling_mib(gpu)
+
+
+def says(gpu: Gpu, state: HostState) -> str:
+    """Why a card is not clean, and who has it."""
+    card = gpu.card
+    if card.used_mib is None or card.processes is None:
+        return f"GPU {card.index}: {card.error or 'its memory or its owners cannot be read'}"
+    held = f"GPU {card.index} holds {card.used_mib / 1024:.1f} GiB"
+    known = [owner for owner in gpu.owners if owner.known]
+    if known:
+        return f"{held}: {', '.join(f'{owner.pid} {owner.label}' for owner in known[:3])}"
+    container = state.host.container if state.host else None
+    if container:
+        return f"{held} and no process in this container has it: look from the host (cleanup_via)"
+    if gpu.owners:
+        ghost = gpu.owners[0].pid
+        return f"{held} for pid {ghost}, which is not in the process table: clean looks who else holds it"
+    return f"{held} and no owner is listed: clean looks who has the device open"
+
+
+@dataclass
+class Samples:
+    """What the last samples of one card showed. Time in which no sample comes accuses nobody."""
+
+    stamp: float | None = None
+    """The newest sample's own time."""
+    seen: float = 0.0
+    """When it came (monotonic)."""
+    counted: float = 0.0
+    good: int = 0
+    lowest: int | None = None
+    flat_s: float = 0.0
+    """For how long samples have come and none was lower."""
+
+    def take(self, gpu: Gpu, now: float) -> Word:
+        """One look at the newest sample."""
+        clean, used = is_clean(gpu), gpu.card.used_mib
+        if clean is None or used is None:
+            return "unknown"
+        stamp = gpu.card.at or gpu.at
+        if stamp != self.stamp:
+            if self.stamp is not None:
+                self.flat_s += min(now - self.seen, 2 * SAMPLE_EVERY_S)
+            self.stamp, self.seen = stamp, now
+            if self.lowest is None or used <= self.lowest - FALLING_MIB:
+                self.lowest, self.flat_s = used, 0.0
+            if clean and (self.good == 0 or now - self.counted >= SAMPLES_APART_S):
+                self.good, self.counted = self.good + 1, now
+        if not clean:
+            self.good = 0
+        if self.good >= SAMPLES:
+            return "clean"
+        return "freeing" if clean or self.flat_s < FLAT_S else "held"
+
+
+@dataclass
+class Watch:
+    """Looks at some cards until each is clean or will not become it."""
+
+    cards: Sequence[str]
+    _samples: dict[str, Samples] = field(default_factory=dict)
+
+    def look(self, state: HostState, now: float) -> tuple[Word, str]:
+        """The word for all of them together, and what to say. ``now``: monotonic seconds."""
+        gpus = chosen(state, self.cards)
+        if not gpus:
+            return "unknown", state.gpu_error or "no GPU is seen"
+        words = [(self._samples.setdefault(key_of(gpu), Samples()).take(gpu, now), gpu) for gpu in gpus]
+        for word in ("held", "unknown"):
+            found = [gpu for each, gpu in words if each == word]
+            if found and not any(each == "freeing" for each, _ in words):
+                return word, "; ".join(says(gpu, state) for gpu in found)
+        waiting = [gpu for each, gpu in words if each != "clean"]
+        if not waiting:
+            return "clean", _all_clean(gpus)
+        rest = ", ".join(f"GPU {g.card.index} {(g.card.used_mib or 0) / 1024:.1f} GiB" for g in waiting[:4])
+        return "freeing", f"still freeing: {rest}"
+
+
+def chosen(state: HostState, cards: Sequence[str]) -> list[Gpu]:
+    """The cards that a plan means; all where it names none."""
+    return [gpu for gpu in state.gpus if not cards or key_of(gpu) in cards]
+
+
+def _all_clean(gpus: Sequence[Gpu]) -> str:
+    most = max(gpu.card.used_mib or 0 for gpu in gpus)
+    which = f"GPU {gpus[0].card.index} is" if len(gpus) == 1 else f"{len(gpus)} GPUs are"
+    return f"{which} clean: {'at most ' if len(gpus) > 1 else ''}{most} MiB in use, no owner"
+
+
+async def free(ctx: Context, work: Free) -> Outcome:
+    """Wait for the cards, as long as their memory falls."""
+    watch = Watch(work.cards)
+    began = ctx.clock.monotonic()
+    while True:
+        now = ctx.clock.monotonic()
+        state = ctx.hands.state
+        word, words = watch.look(state, now)
+        late = now - began >= work.limit_s
+        if word == "clean":
+            return Outcome(evidence=words)
+        if late or ctx.cancelled() or (word == "held" and _fresh(state)):
+            return Outcome(state="failed", evidence=f"not clean: {words}")
+        if word == "unknown" and now - began >= FLAT_S and _fresh(state):
+            return Outcome(state="failed", evidence=f"cannot be verified: {words}")
+        ctx.say(words, None)
+        await ctx.clock.sleep(PAUSE_S)
+
+
+def _fresh(state: HostState) -> bool:
+    """What is seen is of now: a lost link accuses nobody."""
+    return state.link.state == "live"

@@ -1,0 +1,166 @@
+"""What was planned and what came of it: one file a plan, in the state folder, readable by you alone.
+
+A plan's first line is the plan (without secrets); each later line is one step's new state, written and
+flushed before the next request leaves. The file stays locked while its plan is carried out, so whoever
+finds one that is not over and not locked knows that its process has died.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from specdash.errors import SpecdashError
+from specdash.operations.plan import Kind, Plan, Step
+from specdash.operations.scrub import scrub
+
+KEPT = 300
+"""Plans that are kept; the oldest go."""
+SUFFIX = ".jsonl"
+
+
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A plan as its file tells it."""
+
+    plan: Plan
+    ended: bool = False
+    why: str = ""
+    """Why it ended before its time: ``abandoned for kill-…``."""
+    undone_by: str | None = None
+
+
+class Record:
+    """One plan's file, while it is carried out."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def step(self, plan: Plan, index: int) -> None:
+        """A step has changed; on disk when this returns."""
+        step = scrub(plan).steps[index]
+        row = msgspec.to_builtins(step)
+        row.pop("work")
+        self._write({"step": index, "is": row})
+
+    def end(self, why: str = "") -> None:
+        """The plan is over."""
+        self._write({"end": why})
+
+    def close(self) -> None:
+        """Let go of the file; a plan that was not ended can be taken up again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _write(self, row: dict[str, Any]) -> None:
+        os.write(self._descriptor, msgspec.json.encode(row) + b"\n")
+        os.fsync(self._descriptor)
+
+
+class Journal:
+    """The folder of plans."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or platformdirs.user_state_path("specdash") / "operations"
+
+    def begin(self, plan: Plan) -> Record:
+        """Keep a plan that is about to run, or take up one that was kept.
+
+        Raises ``SpecdashError`` where another process carries it out, OSError where nothing can be written.
+        """
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._path(plan.id)
+        fresh = not path.exists()
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise SpecdashError(f"{plan.summary()}: another specdash carries this out") from None
+        record = Record(path, descriptor)
+        if fresh:
+            record._write({"plan": msgspec.to_builtins(scrub(plan))})
+            self._prune()
+        return record
+
+    def read(self, plan_id: str) -> Entry | None:
+        """A plan and how far it came; None where it is not known or not readable."""
+        return _read(self._path(plan_id))
+
+    def all(self) -> Iterator[Entry]:
+        """Every plan, the newest first."""
+        for path in sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True):
+            entry = _read(path)
+            if entry is not None:
+                yield entry
+
+    def unfinished(self, target: str) -> list[Plan]:
+        """Plans for this host that were cut off: not over, and nobody is at work on them."""
+        found = []
+        for entry in self.all():
+            if entry.plan.target == target and not entry.ended and entry.plan.begun:
+                with contextlib.suppress(SpecdashError):
+                    self.begin(entry.plan).close()
+                    found.append(entry.plan)
+        return found
+
+    def newest(self, target: str, kind: Kind) -> Plan | None:
+        """The newest plan of this kind for this host that went well and was not undone."""
+        for entry in self.all():
+            plan = entry.plan
+            if plan.target == target and plan.kind == kind and plan.over and plan.ok and not entry.undone_by:
+                return plan
+        return None
+
+    def abandon(self, plan: Plan, why: str) -> None:
+        """It will not be taken up again."""
+        record = self.begin(plan)
+        record.end(why)
+        record.close()
+
+    def undone(self, plan_id: str, by: str) -> None:
+        """A patch was taken back by that plan."""
+        with self._path(plan_id).open("ab") as file:
+            file.write(msgspec.json.encode({"undone_by": by}) + b"\n")
+
+    def _path(self, plan_id: str) -> Path:
+        return self.folder / (plan_id + SUFFIX)
+
+    def _prune(self) -> None:
+        old = sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True)[KEPT:]
+        for path in old:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _read(path: Path) -> Entry | None:
+    try:
+        rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
+        plan = msgspec.convert(rows[0]["plan"], Plan)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    ended, why, undone_by = False, "", None
+    for row in rows[1:]:
+        if "step" in row and row["step"] < len(plan.steps):
+            known = msgspec.to_builtins(plan.steps[row["step"]])
+            step = msgspec.convert({**known, **row["is"]}, Step)
+            steps = (*plan.steps[: row["step"]], step, *plan.steps[row["step"] + 1 :])
+            plan = msgspec.structs.replace(plan, steps=steps)
+        ended, why = (True, row["end"]) if "end" in row else (ended, why)
+        undone_by = row.get("undone_by", undone_by)
+    return Entry(plan=plan, ended=ended, why=why, undone_by=undone_by)

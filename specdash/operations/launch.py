@@ -1,0 +1,124 @@
+"""Plans that start a server, and that start it anew: preflight, start, milestones, one token."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+import msgspec
+
+from specdash.monitor.state import HostState
+from specdash.operations import preflight
+from specdash.operations.acts import Acts, Hands
+from specdash.operations.checks import Line, passes, told
+from specdash.operations.freeing import key_of
+from specdash.operations.plan import Plan, Step
+from specdash.operations.rules import Rules, guard, make
+from specdash.operations.scrub import launch_without_secrets
+from specdash.operations.sight import Sight
+from specdash.operations.stop import stop_steps, strangers, warnings
+from specdash.operations.stop import subject as subject_of
+from specdash.operations.work import Ask, Check, Follow, Launch, Start
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be started, and what must be there for it."""
+
+    launch: Launch
+    files: tuple[str, ...] = ()
+    """``needs.files`` of the profile: what is wanted after the start, checked before it."""
+    key_env: str | None = None
+    """Name of the variable on the host that holds the server's key."""
+    last_good: str | None = None
+    """The engine's version at the last start that became ready."""
+    missing: tuple[str, ...] = ()
+    """What of a found server's start could not be read."""
+
+
+async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None) -> Plan:
+    """The plan to launch. Its first step carries the preflight as it looks now; red refuses it."""
+    rules = rules or Rules()
+    lines = await preflight.examine(Hands(acts), _check(wish, rules))
+    steps = start_steps(wish, rules, lines)
+    plan = make(acts, "launch", wish.launch.name, steps, warnings=_missing(wish))
+    return _refused(guard(plan, rules), lines, rules)
+
+
+async def prepare_restart(acts: Acts, sight: Sight, wish: Wish, *, rules: Rules | None = None) -> Plan:
+    """Stop, verify, preflight, launch, follow, token.
+
+    What a preflight can tell while the old server still runs is looked at now: nothing is stopped for a
+    launch that cannot work.
+    """
+    rules = rules or Rules()
+    lines = await preflight.examine(Hands(acts), _check(wish, rules), lasting=True)
+    stop = tuple(stop_steps(acts.state, sight, forced=rules.forced))
+    steps = (*stop, *start_steps(wish, rules, lines))
+    told_first = [*warnings(sight), *_missing(wish)]
+    plan = make(acts, "restart", subject_of(sight.server), steps, warnings=told_first)
+    plan = guard(plan, rules, foreign=strangers(acts.state, sight.living))
+    return _refused(plan, lines, rules)
+
+
+def start_steps(wish: Wish, rules: Rules, lines: Sequence[Line]) -> tuple[Step, ...]:
+    """Preflight, start, milestones, token."""
+    launch = wish.launch
+    return (
+        Step(
+            title="preflight",
+            risk="read",
+            work=_check(wish, rules),
+            preview=tuple(told(line) for line in lines),
+        ),
+        Step(title=f"start {launch.name}", risk="hard", work=Start(launch=launch), preview=shown(launch)),
+        Step(title="follow it until it serves", risk="read", work=Follow(launch=launch)),
+        Step(
+            title="ask for one token",
+            risk="soft",
+            work=Ask(launch=launch, key_env=wish.key_env),
+            preview=("POST /v1/completions, max_tokens 1",),
+        ),
+    )
+
+
+def _check(wish: Wish, rules: Rules) -> Check:
+    return Check(launch=wish.launch, files=wish.files, forced=rules.forced, last_good=wish.last_good)
+
+
+def shown(launch: Launch) -> tuple[str, ...]:
+    """The literal start, without secrets."""
+    clean = launch_without_secrets(launch)
+    lines = [shlex.join(clean.argv)] if clean.argv else [f"{clean.how} start {clean.unit}"]
+    if clean.whole_env:
+        lines.append(f"with the environment it had: {len(clean.env)} variables")
+    else:
+        lines.extend(f"{name}={value}" for name, value in clean.env.items())
+    for word, value in (("in", clean.cwd), ("as", clean.user), ("output to", clean.log)):
+        if value:
+            lines.append(f"{word} {value}")
+    if clean.how != "process" and clean.argv:
+        lines.append(f"by {clean.how} {clean.unit or ''}".rstrip())
+    return tuple(lines)
+
+
+def _missing(wish: Wish) -> list[str]:
+    told_first = [f"could not be read: {one}" for one in wish.missing]
+    if wish.launch.secrets_lost:
+        told_first.append("its keys or passwords were not kept: it cannot be started from memory")
+    return told_first
+
+
+def _refused(plan: Plan, lines: Sequence[Line], rules: Rules) -> Plan:
+    """Red that is not forced refuses the plan."""
+    red = [line for line in lines if not passes(line, rules.forced)]
+    if not red:
+        return plan
+    words = "; ".join(f"{line.key}: {line.seen}" for line in red)
+    keys = " ".join(f"--force {key}" for key in dict.fromkeys(line.key for line in red))
+    return msgspec.structs.replace(plan, refusal=f"preflight: {words} ({keys} goes on all the same)")
+
+
+def needed_cards(state: HostState, launch: Launch) -> tuple[str, ...]:
+    """The cards that a launch will use, as far as its command line and environment tell."""
+    wanted = preflight.card_indexes(launch, [gpu.card.index for gpu in state.gpus])
+    return tuple(key_of(gpu) for gpu in state.gpus if gpu.card.index in wanted)

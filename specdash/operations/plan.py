@@ -1,0 +1,184 @@
+"""A plan: what will be done, step by step, and how far it is. Immutable; ``advance`` makes the next one."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from specdash.monitor.documents import SCHEMA, Document
+from specdash.operations.work import Work
+
+Kind: TypeAlias = Literal["kill", "clean", "launch", "restart", "patch", "undo"]
+Risk: TypeAlias = Literal["read", "soft", "hard"]
+"""``read`` looks; ``soft`` costs the server something (one token); ``hard`` changes the host."""
+
+StepState: TypeAlias = Literal["pending", "active", "done", "failed", "skipped"]
+Place: TypeAlias = Literal["host", "outside"]
+"""``outside``: done by the second target, the machine on which the server's container runs."""
+
+_OVER: frozenset[StepState] = frozenset({"done", "failed", "skipped"})
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing to do, what it literally is, and what came of it."""
+
+    title: str
+    risk: Risk
+    work: Work
+    preview: tuple[str, ...] = ()
+    """The literal signals, commands and bytes, one a line; fit to be shown as they are."""
+    place: Place = "host"
+    state: StepState = "pending"
+    evidence: str = ""
+    """What was seen: while it is active how it goes, later how it ended."""
+    notes: tuple[str, ...] = ()
+    """More lines of evidence, where one is not enough: the lines of a preflight."""
+    started: float | None = None
+    """Seconds since the epoch on this machine's clock."""
+    ended: float | None = None
+    until: float | None = None
+    """While a grace runs: when it ends (the same clock), for a countdown."""
+    result: dict[str, Any] = {}
+    """What later steps and ``undo`` need: the pid of a launch, the backup of a patch."""
+
+    @property
+    def over(self) -> bool:
+        """Done, failed or skipped."""
+        return self.state in _OVER
+
+
+class Typing(msgspec.Struct, frozen=True, kw_only=True):
+    """A word that the operator must type before this plan runs."""
+
+    word: str
+    """The host's name."""
+    why: str
+    """``gpubox is marked production``; ``4711 belongs to bob``."""
+    key: str
+    """What ``--force`` calls it: ``production``, ``foreign``."""
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """An operation on one host."""
+
+    id: str
+    """Unique; the tokens of its requests are made of it, so a resumed plan repeats none."""
+    kind: Kind
+    subject: str
+    """What it is about: ``sglang:30000 (pid 4242)``, ``GPU 1``, the path of a file."""
+    target: str
+    """The host as the operator named it."""
+    host: str
+    """The host's own name."""
+    boot: str
+    """Its boot id: after a reboot no pid of this plan means anything."""
+    outside_boot: str = ""
+    """The boot id of the second target, where steps are done there."""
+    steps: tuple[Step, ...]
+    made: float
+    """Seconds since the epoch on this machine's clock."""
+    warnings: tuple[str, ...] = ()
+    """What the operator should know before saying yes: what could not be read, who starts it again."""
+    typing: Typing | None = None
+    refusal: str | None = None
+    """Why this plan must not run as it stands, with what helps; None: it may."""
+
+    @property
+    def active(self) -> int | None:
+        """The step at work, or None."""
+        return next((n for n, step in enumerate(self.steps) if step.state == "active"), None)
+
+    @property
+    def next(self) -> int | None:
+        """The first step that is not over; None when all are."""
+        return next((n for n, step in enumerate(self.steps) if not step.over), None)
+
+    @property
+    def begun(self) -> bool:
+        """Some step is more than pending."""
+        return any(step.state != "pending" for step in self.steps)
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it is left to do."""
+        return self.next is None
+
+    @property
+    def failed(self) -> Step | None:
+        """The step that ended it before its time, or None."""
+        return next((step for step in self.steps if step.state == "failed"), None)
+
+    @property
+    def ok(self) -> bool:
+        """Nothing failed, and nothing was cut off."""
+        return not any(step.state == "failed" or step.result.get("cancelled") for step in self.steps)
+
+    def advance(self, index: int, **changes: Any) -> Plan:
+        """The same plan with one step changed."""
+        step = msgspec.structs.replace(self.steps[index], **changes)
+        return msgspec.structs.replace(self, steps=(*self.steps[:index], step, *self.steps[index + 1 :]))
+
+    def token(self, index: int) -> str:
+        """The token of a step's request; a step that asks more than once adds a part of its own."""
+        return f"{self.id}-{index}"
+
+    def summary(self) -> str:
+        """One line for a person: what it is and how far."""
+        done = sum(step.state in ("done", "skipped") for step in self.steps)
+        if (failed := self.failed) is not None:
+            return f"{self.kind} {self.subject}: failed at “{failed.title}”: {failed.evidence}"
+        if (index := self.active) is not None:
+            step = self.steps[index]
+            said = f": {step.evidence}" if step.evidence else ""
+            return f"{self.kind} {self.subject}: step {index + 1} of {len(self.steps)}, {step.title}{said}"
+        return f"{self.kind} {self.subject}: {done} of {len(self.steps)} steps"
+
+
+def new_id(kind: Kind) -> str:
+    """An id for a new plan. Starts with its kind: a person who meets it in the host's syslog can read it."""
+    return f"{kind}-{secrets.token_hex(6)}"
+
+
+class StepDocument(Document, frozen=True, kw_only=True):
+    """One step as ``--json`` prints it."""
+
+    title: str
+    risk: Risk
+    preview: tuple[str, ...]
+    state: StepState
+    evidence: str
+
+
+class OperationDocument(Document, frozen=True, kw_only=True):
+    """What a command that acts prints with ``--json``."""
+
+    schema: int = SCHEMA
+    plan: tuple[StepDocument, ...]
+    ok: bool
+    operation: Kind
+    subject: str
+    warnings: tuple[str, ...] = ()
+    refusal: str | None = None
+
+
+def document(plan: Plan) -> OperationDocument:
+    """The plan for ``--json``."""
+    steps = tuple(
+        StepDocument(title=s.title, risk=s.risk, preview=s.preview, state=s.state, evidence=s.evidence)
+        for s in plan.steps
+    )
+    return OperationDocument(
+        plan=steps,
+        ok=plan.ok and plan.refusal is None,
+        operation=plan.kind,
+        subject=plan.subject,
+        warnings=plan.warnings,
+        refusal=plan.refusal,
+    )
+
+
+def as_json(plan: Plan) -> str:
+    """The document of ``--json`` as text."""
+    return msgspec.json.format(msgspec.json.encode(document(plan)), indent=1).decode()

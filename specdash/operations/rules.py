@@ -1,0 +1,58 @@
+"""What makes a plan need more than a yes: production hosts, and processes of other people."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from specdash.errors import SpecdashError
+from specdash.operations.acts import Acts
+from specdash.operations.plan import Kind, Plan, Step, Typing, new_id
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What the profile and the command line say about acting on this host."""
+
+    production: bool = False
+    """The profile marks the host: kill, clean and patch need its name typed."""
+    forced: tuple[str, ...] = ()
+    """``--force``: checks whose red stops no launch; ``production`` and ``foreign`` stand for typing."""
+
+
+_GUARDED: frozenset[Kind] = frozenset({"kill", "clean", "restart", "patch", "undo"})
+
+
+def make(
+    acts: Acts, kind: Kind, subject: str, steps: Iterable[Step], *, warnings: Sequence[str] = ()
+) -> Plan:
+    """A plan for this host as it is now. Raises ``SpecdashError`` before the host has said hello."""
+    host = acts.state.host
+    if host is None:
+        raise SpecdashError("the host has not answered yet")
+    return Plan(
+        id=new_id(kind),
+        kind=kind,
+        subject=subject,
+        target=acts.target,
+        host=host.name,
+        boot=host.boot,
+        steps=tuple(steps),
+        made=time.time(),
+        warnings=tuple(warnings),
+    )
+
+
+def guard(plan: Plan, rules: Rules, *, foreign: Sequence[str] = ()) -> Plan:
+    """The plan with what must be typed before it runs.
+
+    ``foreign``: whose processes it would end besides ours: ``4711 python3 (bob)``.
+    """
+    typing: Typing | None = None
+    if foreign and "foreign" not in rules.forced:
+        more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
+        typing = Typing(word=plan.host, why=f"{foreign[0]}{more} is not ours", key="foreign")
+    if rules.production and plan.kind in _GUARDED and "production" not in rules.forced:
+        typing = Typing(word=plan.host, why=f"{plan.host} is marked production", key="production")
+    return msgspec.structs.replace(plan, typing=typing)

@@ -1,0 +1,210 @@
+"""Carries a plan out, one step after the other, and publishes it after each change."""
+
+from __future__ import annotations
+
+import contextlib
+import getpass
+import socket
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, Final
+
+from specdash.errands import RequestError
+from specdash.errors import SpecdashError
+from specdash.operations import ending, freeing, preflight, rewriting, starting
+from specdash.operations.acts import Acts, Clock, Hands, RealClock
+from specdash.operations.context import Context
+from specdash.operations.journal import Journal, Record
+from specdash.operations.plan import Plan, Step
+from specdash.operations.work import (
+    Ask,
+    Check,
+    Follow,
+    Free,
+    Job,
+    Look,
+    Manage,
+    Outcome,
+    Remove,
+    Signal,
+    Start,
+    Sweep,
+    TakeBack,
+    Write,
+)
+
+Publish = Callable[[Plan], None]
+Doer = Callable[[Context, Any], Awaitable[Outcome]]
+
+DOERS: Final[Mapping[type[Job], Doer]] = {
+    Signal: ending.send,
+    Manage: ending.manage,
+    Sweep: ending.sweep,
+    Remove: ending.remove,
+    Free: freeing.free,
+    Check: preflight.check,
+    Start: starting.start,
+    Follow: starting.follow,
+    Ask: starting.ask,
+    Write: rewriting.write,
+    TakeBack: rewriting.take_back,
+    Look: rewriting.look,
+}
+
+NOT_NEEDED = "not needed"
+CANCELLED = "cancelled"
+
+
+def whoami() -> str:
+    """Who this is, as another specdash and the host's syslog name it: ``anna@laptop``."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "somebody"
+    return f"{user}@{socket.gethostname()}"
+
+
+class Runner:
+    """One run of one plan. A plan that was cut off is taken up where its steps say."""
+
+    def __init__(
+        self,
+        acts: Acts,
+        journal: Journal,
+        *,
+        outside: Acts | None = None,
+        clock: Clock | None = None,
+        who: str | None = None,
+    ) -> None:
+        self._hands = Hands(acts)
+        self._outside = Hands(outside) if outside is not None else None
+        self._journal = journal
+        self._clock: Clock = clock or RealClock()
+        self._who = who or whoami()
+        self._cancelled = False
+        self._publish: Publish = lambda plan: None
+        self.plan: Plan | None = None
+
+    def cancel(self) -> None:
+        """Begin no further step; a wait ends now. What was sent is sent."""
+        self._cancelled = True
+
+    async def run(self, plan: Plan, publish: Publish) -> Plan:
+        """Carry it out. Returns the plan with every step over.
+
+        Raises ``SpecdashError`` where it must not run: refused, or another specdash has the host. An error
+        that is raised later than that (a cancelled task, a lost terminal) leaves the journal so that the
+        plan can be taken up again.
+        """
+        if plan.refusal:
+            raise SpecdashError(plan.refusal)
+        self._publish = publish
+        record = self._journal.begin(plan)
+        try:
+            await self._take_hosts(plan)
+            plan = await self._steps(plan, record)
+            record.end()
+            return plan
+        finally:
+            record.close()
+            for hands in self._places(plan):
+                with contextlib.suppress(RequestError):
+                    await hands.unlock()
+
+    async def _steps(self, plan: Plan, record: Record) -> Plan:
+        self._tell(plan)
+        while (index := plan.next) is not None:
+            if self._cancelled:
+                return self._skip_rest(plan, record, index, CANCELLED, cancelled=True)
+            step = plan.steps[index]
+            plan = plan.advance(index, state="active", started=step.started or self._clock.wall())
+            record.step(plan, index)
+            self._tell(plan)
+            outcome = await self._do(plan, index)
+            plan = plan.advance(
+                index,
+                state=outcome.state,
+                evidence=outcome.evidence,
+                notes=outcome.notes,
+                result=outcome.result,
+                ended=self._clock.wall(),
+                until=None,
+            )
+            record.step(plan, index)
+            self._tell(plan)
+            if outcome.state == "failed" and index + 1 < len(plan.steps):
+                plan = self._skip_rest(plan, record, index + 1, "not reached")
+        return plan
+
+    async def _do(self, plan: Plan, index: int) -> Outcome:
+        """One step. The host's refusals and failures are its outcome; anything else is raised."""
+        step = plan.steps[index]
+        hands = self._hands if step.place == "host" else self._outside
+        if hands is None:
+            return Outcome(state="failed", evidence="the second target is not connected")
+        try:
+            if step.risk == "hard":
+                await self._still_ours(plan, step, hands)
+            context = Context(
+                hands=hands,
+                clock=self._clock,
+                plan=plan,
+                index=index,
+                say=lambda evidence, until: self._tell(plan.advance(index, evidence=evidence, until=until)),
+                cancelled=lambda: self._cancelled,
+            )
+            return await DOERS[type(step.work)](context, step.work)
+        except RequestError as error:
+            return Outcome(state="failed", evidence=error.message)
+
+    def _skip_rest(
+        self, plan: Plan, record: Record, first: int, why: str, *, cancelled: bool = False
+    ) -> Plan:
+        for index in range(first, len(plan.steps)):
+            if not plan.steps[index].over:
+                result = {"cancelled": True} if cancelled else {}
+                plan = plan.advance(index, state="skipped", evidence=why, result=result)
+                record.step(plan, index)
+        self._tell(plan)
+        return plan
+
+    # ------------------------------------------------------------------ the host is ours
+
+    def _places(self, plan: Plan) -> list[Hands]:
+        """The hosts that this plan changes."""
+        wanted = {step.place for step in plan.steps if step.risk == "hard"}
+        places = [self._hands] if "host" in wanted else []
+        return [*places, self._outside] if "outside" in wanted and self._outside is not None else places
+
+    async def _take_hosts(self, plan: Plan) -> None:
+        """One operation a host. A later one of the same person wins; somebody else's is named."""
+        for hands in self._places(plan):
+            try:
+                lock = await hands.lock(self._who, _what(plan))
+                if not lock.held and lock.by is not None and lock.by.who == self._who:
+                    lock = await hands.lock(self._who, _what(plan), take=True)
+            except RequestError as error:
+                raise SpecdashError(f"the host could not be reserved: {error.message}") from error
+            if not lock.held:
+                raise SpecdashError(_busy(lock.by.who, lock.by.what) if lock.by else "the host is reserved")
+
+    async def _still_ours(self, plan: Plan, step: Step, hands: Hands) -> None:
+        """Before each change: the same boot, and nobody has taken the host over. Raises ``RequestError``."""
+        host = hands.state.host
+        planned = plan.boot if step.place == "host" else plan.outside_boot
+        if host is not None and planned and host.boot != planned:
+            raise RequestError("the host was rebooted since this was planned: nothing of it applies any more")
+        lock = await hands.lock(self._who, _what(plan))
+        if not lock.held:
+            raise RequestError(_busy(lock.by.who, lock.by.what) if lock.by else "the host was taken over")
+
+    def _tell(self, plan: Plan) -> None:
+        self.plan = plan
+        self._publish(plan)
+
+
+def _what(plan: Plan) -> str:
+    return f"{plan.kind} {plan.subject}"
+
+
+def _busy(who: str, what: str) -> str:
+    return f"{who} is at work on this host ({what}): one operation at a time"

@@ -1,0 +1,145 @@
+"""Starting a server, following it to its ready line, and asking it for the token that proves it."""
+
+from __future__ import annotations
+
+import json
+
+from specdash.errands import RequestError
+from specdash.monitor.commandline import flag
+from specdash.monitor.polling import reachable_host
+from specdash.monitor.spans import ago
+from specdash.monitor.state import HostState, Server
+from specdash.operations.context import Context
+from specdash.operations.work import Ask, Follow, Launch, Outcome, Start
+
+LOOK_S = 0.5
+EXIT_EVERY_S = 2.0
+"""How often the host is asked whether the started process has ended."""
+UNSEEN_S = 90.0
+"""A start that never shows up as a server: said after so long."""
+STALL_S = 20.0
+"""How long a stall may last before the plan gives up waiting; the server is left alone."""
+TOKEN_LIMIT_S = 120.0
+"""The first request may compile kernels."""
+
+
+async def start(ctx: Context, work: Start) -> Outcome:
+    """Start it. Asked again under the same token, the host tells of the first start."""
+    known = [server.key for server in ctx.hands.state.servers]
+    begun = await ctx.hands.launch(work.launch, ctx.token())
+    again = ", already started under this token" if begun.repeat else ""
+    result = {"pid": begun.pid, "start": begun.start, "known": known, "run": ctx.token()}
+    return Outcome(evidence=f"pid {begun.pid}{again}", result=result)
+
+
+def find(state: HostState, launch: Launch, pid: object, known: object) -> Server | None:
+    """The started server in the picture: by its pid, else a new one on its port, else a new one."""
+    for server in state.servers:
+        if server.pid == pid:
+            return server
+    old = known if isinstance(known, list) else []
+    fresh = [server for server in state.servers if server.key not in old and server.engine == launch.engine]
+    port = port_of(launch)
+    return next((s for s in fresh if s.port == port), None) or (fresh[0] if len(fresh) == 1 else None)
+
+
+def port_of(launch: Launch) -> int | None:
+    """The port on its command line."""
+    text = flag(launch.argv, "--port", "-p")
+    return int(text) if text and text.isdecimal() else None
+
+
+async def follow(ctx: Context, work: Follow) -> Outcome:
+    """Watch the milestones. A crash, an exit and a stall that lasts end the plan; nothing is killed."""
+    pid, known = ctx.result_of(Start, "pid"), ctx.result_of(Start, "known")
+    began = exit_asked = ctx.clock.monotonic()
+    stalled_since: float | None = None
+    while not ctx.cancelled():
+        now = ctx.clock.monotonic()
+        state = ctx.hands.state
+        server = find(state, work.launch, pid, known)
+        if server is not None and (outcome := _judged(server)) is not None:
+            return outcome
+        if now - exit_asked >= EXIT_EVERY_S and (server is None or server.gone_at is not None):
+            exit_asked = now
+            if (ended := await _exit(ctx)) is not None:
+                return Outcome(state="failed", evidence=f"it ended with status {ended}{_see(work.launch)}")
+        if server is None and now - began > UNSEEN_S and state.link.state == "live":
+            return Outcome(state="failed", evidence=f"no server has appeared{_see(work.launch)}")
+        if server is not None and server.state == "stalled":
+            stalled_since = stalled_since if stalled_since is not None else now
+            if now - stalled_since > STALL_S:
+                return Outcome(state="failed", evidence=f"stalled: {server.truth}; it was left running")
+        else:
+            stalled_since = None
+        ctx.say(_progress(server, now - began), None)
+        await ctx.clock.sleep(LOOK_S)
+    return Outcome(state="skipped", evidence="not waited for any longer; the server goes on")
+
+
+async def _exit(ctx: Context) -> int | None:
+    """The exit status of the started process, where it has ended and the host knows it."""
+    run = ctx.result_of(Start, "run")
+    if not isinstance(run, str):
+        return None
+    try:
+        return (await ctx.hands.launched(run)).exit
+    except RequestError:
+        return None
+
+
+def _judged(server: Server) -> Outcome | None:
+    """Ready, dead, or neither yet."""
+    if server.state in ("ready", "degraded"):
+        return Outcome(evidence=f"{server.state}: {server.truth}", result={"key": server.key})
+    if server.state in ("crashed", "stopped"):
+        root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
+        why = root.summary if root else server.truth
+        notes = tuple(root.remedy) if root else ()
+        result = {"diagnosis": root.key} if root else {}
+        return Outcome(state="failed", evidence=f"{server.state}: {why}", notes=notes, result=result)
+    return None
+
+
+def _progress(server: Server | None, seconds: float) -> str:
+    if server is None:
+        return f"not seen yet, {ago(seconds)}"
+    item = next((item for item in server.rail if item.mark == "active"), None)
+    if item is None:
+        return f"{server.state}, {ago(seconds)}"
+    count = f" {item.progress.done}/{item.progress.total}" if item.progress else ""
+    word = "" if server.state != "stalled" else " STALLED"
+    return f"{item.title}{count}{word}, {ago(seconds)}"
+
+
+def _see(launch: Launch) -> str:
+    return f": see {launch.log}" if launch.log else ""
+
+
+async def ask(ctx: Context, work: Ask) -> Outcome:
+    """One token. Whatever else looks ready, only this proves it."""
+    server = find(ctx.hands.state, work.launch, ctx.result_of(Start, "pid"), ctx.result_of(Start, "known"))
+    if server is None or server.port is None:
+        return Outcome(state="failed", evidence="the server is not seen any more, or its port is not known")
+    body = {"model": served_model(server), "prompt": "Say one word:", "max_tokens": 1, "temperature": 0}
+    request = {
+        "server": server.key, "host": reachable_host(server.bind), "port": server.port,
+        "path": "/v1/completions", "body": json.dumps(body), "limit": TOKEN_LIMIT_S,
+        "key_env": work.key_env,
+    }  # fmt: skip
+    began = ctx.clock.monotonic()
+    ctx.say("waiting for a token", None)
+    try:
+        await ctx.hands.one_token(request, ctx.token())
+    except RequestError as error:
+        hint = " (it wants a key: api_key_env in the profile)" if "40" in error.message else ""
+        return Outcome(state="failed", evidence=f"no token: {error.message}{hint}")
+    return Outcome(evidence=f"a token came back after {ctx.clock.monotonic() - began:.1f} s")
+
+
+def served_model(server: Server) -> str:
+    """The name under which it serves: what the model list says, before what the command line says."""
+    for lamp in server.lamps:
+        if lamp.name == "models" and lamp.says == "yes":
+            return lamp.value.split(", ")[0]
+    return server.model or "default"

@@ -1,0 +1,199 @@
+"""Who holds the cards: who may be ended to free them, who is only listed, who lies outside this container.
+
+Owners are offered: processes with GPU memory that belong to no living server. Holders (a monitor, a display)
+only have a device open and are listed. Protected ones are never offered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from specdash.errands import RequestError
+from specdash.monitor.state import Gpu, HostState
+from specdash.operations.acts import Acts, Hands
+from specdash.operations.freeing import is_clean, key_of
+from specdash.operations.plan import Place
+from specdash.operations.replies import Holder, Leftovers
+from specdash.operations.sight import titles
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True):
+    """An owner that may be ended."""
+
+    holder: Holder
+    place: Place = "host"
+    foreign: bool = False
+    """Of another user, or of another container: only by a word typed."""
+    leftover: bool = False
+    """Known to be what a dead server left; else it may be a job that somebody wants."""
+    gpus: tuple[int, ...] = ()
+    """Indexes of the cards that it would free, on the host that the dashboard shows."""
+    why: str = ""
+    """What it is: ``holds what dead 4243 opened``."""
+
+    @property
+    def line(self) -> str:
+        """As a plan and a list show it."""
+        one = self.holder
+        inside = f" ({one.nspid} in {one.container})" if one.nspid and one.container else ""
+        whose = f"  {one.user}" if self.foreign and one.user else ""
+        cards = f"  GPU {', '.join(map(str, self.gpus))}" if self.gpus else ""
+        why = f"  {self.why}" if self.why else ""
+        return f"{one.pid}{inside}  {one.name}{whose}{cards}{why}"
+
+
+class Survey(msgspec.Struct, frozen=True, kw_only=True):
+    """What one look at the cards shows."""
+
+    offered: tuple[Candidate, ...] = ()
+    listed: tuple[str, ...] = ()
+    """Whoever has a device open and is left alone, each with the reason."""
+    cards: tuple[str, ...] = ()
+    """Cards that are not clean and that no living server uses (see ``freeing.key_of``)."""
+    leftovers: Leftovers = Leftovers()
+    warnings: tuple[str, ...] = ()
+
+
+async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
+    """Look. ``outside``: the machine on which this container runs.
+
+    Raises ``RequestError`` where the holders cannot be listed.
+    """
+    hands, state = Hands(acts), acts.state
+    found = await hands.holders()
+    serving = _of_living_servers(state)
+    offered: list[Candidate] = []
+    listed: list[str] = []
+    for holder in found.holders:
+        if holder.pid in serving:
+            listed.append(f"{holder.pid}  {holder.name}: belongs to {serving[holder.pid]} (`kill` ends it)")
+        elif holder.protected or _is_us(holder, state):
+            listed.append(f"{holder.pid}  {holder.name}: {_reason(holder)}")
+        elif holder.kind == "holder":
+            listed.append(f"{holder.pid}  {holder.name}: only has a device open")
+        else:
+            offered.append(_candidate(holder, state))
+    warnings = [f"{found.denied} processes of other users could not be looked into"] if found.denied else []
+    dirty = [gpu for gpu in state.gpus if is_clean(gpu) is False and not _used(gpu, serving)]
+    explained = {index for one in offered for index in one.gpus}
+    hidden = [gpu for gpu in dirty if gpu.card.index not in explained]
+    if hidden and outside is not None:
+        more = await _look_outside(acts, outside, hidden)
+        offered, listed = [*offered, *more.offered], [*listed, *more.listed]
+        warnings += more.warnings
+    elif hidden and state.host is not None and state.host.container:
+        warnings.append(
+            f"GPU {_numbers(hidden)}: memory that no process in this container holds; look from the host "
+            "(cleanup_via in the profile names it)"
+        )
+    return Survey(
+        offered=tuple(offered),
+        listed=tuple(listed),
+        cards=tuple(key_of(gpu) for gpu in dirty),
+        leftovers=await _leftovers(hands),
+        warnings=tuple(warnings),
+    )
+
+
+async def _leftovers(hands: Hands) -> Leftovers:
+    try:
+        return await hands.leftovers()
+    except RequestError:
+        return Leftovers()
+
+
+def _of_living_servers(state: HostState) -> dict[int, str]:
+    """pid → server, of every process of a server that lives; what a dead one left is not among them."""
+    found: dict[int, str] = {}
+    for server in state.servers:
+        if server.gone_at is not None or any(d.key == "orphan_processes" for d in server.diagnoses):
+            continue
+        found[server.pid] = server.name
+        found.update((rank.pid, server.name) for rank in server.ranks)
+        for gpu in state.gpus:
+            found.update((owner.pid, server.name) for owner in gpu.owners if owner.server == server.key)
+    return found
+
+
+def _used(gpu: Gpu, serving: Iterable[int]) -> bool:
+    return any(owner.pid in serving for owner in gpu.owners)
+
+
+def _is_us(holder: Holder, state: HostState) -> bool:
+    return state.host is not None and holder.pid == state.host.agent_pid
+
+
+def _reason(holder: Holder) -> str:
+    return holder.protected if isinstance(holder.protected, str) else "protected: our own, or the system's"
+
+
+def _candidate(holder: Holder, state: HostState) -> Candidate:
+    own_uid = state.host.uid if state.host else None
+    why = ""
+    if holder.heir_of:
+        why = f"keeps what dead {', '.join(map(str, holder.heir_of))} opened"
+    elif holder.zombie_leader:
+        why = "its main thread is dead, another one lives"
+    elif holder.state in "Tt":
+        why = "stopped: only SIGKILL ends it"
+    titled = any(each.member.search(holder.title) for each in titles())
+    if titled and not why:
+        why = "its server is gone"
+    return Candidate(
+        holder=holder,
+        foreign=holder.uid != own_uid,
+        leftover=bool(titled or why),
+        gpus=_frees(holder, state.gpus),
+        why=why,
+    )
+
+
+def _frees(holder: Holder, gpus: Sequence[Gpu]) -> tuple[int, ...]:
+    """The cards whose memory it holds: by NVML's word, as an heir, or because it has the device open."""
+    pids = {holder.pid, *holder.heir_of}
+    named = tuple(g.card.index for g in gpus if any(owner.pid in pids for owner in g.owners))
+    if named:
+        return named
+    return tuple(g.card.index for g in gpus if g.card.index in holder.cards and is_clean(g) is False)
+
+
+def _numbers(gpus: Sequence[Gpu]) -> str:
+    return ", ".join(str(gpu.card.index) for gpu in gpus)
+
+
+async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Survey:
+    """The same cards seen from the machine: by UUID, since a container may number them otherwise."""
+    state, inner = outside.state, acts.state
+    found = await Hands(outside).holders()
+    uuids = {gpu.card.uuid for gpu in hidden if gpu.card.uuid}
+    theirs = [gpu for gpu in state.gpus if gpu.card.uuid in uuids]
+    index_of = {gpu.card.uuid: gpu.card.index for gpu in hidden}
+    ours = _our_container(found.holders, inner)
+    offered, listed = [], []
+    for holder in found.holders:
+        frees = _frees(holder, theirs)
+        here = tuple(index_of[g.card.uuid] for g in theirs if g.card.index in frees)
+        if not here:
+            continue
+        if holder.protected or _is_us(holder, state) or holder.kind == "holder":
+            listed.append(f"{holder.pid}  {holder.name} outside: {_reason(holder)}")
+            continue
+        foreign = ours is None or holder.container != ours
+        candidate = _candidate(holder, state)
+        offered.append(msgspec.structs.replace(candidate, place="outside", foreign=foreign, gpus=here))
+    warnings = []
+    if offered and ours is None:
+        warnings.append("which of the host's containers is this one could not be told: check the names below")
+    if not offered:
+        warnings.append(f"GPU {_numbers(hidden)}: {outside.target} shows no owner either; see its dmesg")
+    return Survey(offered=tuple(offered), listed=tuple(listed), warnings=tuple(warnings))
+
+
+def _our_container(holders: Sequence[Holder], inner: HostState) -> str | None:
+    """Our own agent inside has the devices open, too: seen from outside it names the container."""
+    if inner.host is None:
+        return None
+    found = {h.container for h in holders if h.container and h.nspid == inner.host.agent_pid}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,34 @@
+"""A fake host, a journal of its own, and a way to carry plans out."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from specdash.operations.journal import Journal
+from specdash.operations.plan import Plan
+from specdash.operations.runner import Runner
+from tests.operations.fakehost import FakeHost
+
+Carry = Callable[[Plan], Awaitable[Plan]]
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    return FakeHost()
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "operations")
+
+
+@pytest.fixture
+def carry(host: FakeHost, journal: Journal) -> Carry:
+    async def carry_out(plan: Plan) -> Plan:
+        runner = Runner(host, journal, clock=host.clock, who="anna@laptop")
+        return await runner.run(plan, lambda _: None)
+
+    return carry_out

@@ -1,0 +1,533 @@
+"""A host made of dictionaries that speaks the agent's protocol: processes, files, cards, and time.
+
+It keeps what was done for each token, as the real one does, and everything that really happened in
+``effects``. ``fault`` may cut a request off at any place.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from specdash.errands import RequestError
+from specdash.monitor.documents import Diagnosis, Verdict
+from specdash.monitor.frames import Card, CardProcess
+from specdash.monitor.state import (
+    Gpu,
+    HostFacts,
+    HostState,
+    Lamp,
+    LampSays,
+    Link,
+    LogSource,
+    Owner,
+    Rank,
+    Server,
+)
+
+BOOT = "boot-1"
+
+
+class FakeClock:
+    """Time that passes only when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.now = 1_795_960_000.0
+        self.slept = 0.0
+        self.on_sleep: list[Callable[[], None]] = []
+
+    def wall(self) -> float:
+        return self.now
+
+    def monotonic(self) -> float:
+        return self.now - 1_000_000.0
+
+    async def sleep(self, seconds: float) -> None:
+        assert seconds >= 0
+        self.now += seconds
+        self.slept += seconds
+        for passed in self.on_sleep:
+            passed()
+
+
+@dataclass
+class Proc:
+    """A process. ``obeys``: after how many seconds it ends by itself once it got SIGTERM; None: never."""
+
+    pid: int
+    start: int
+    title: str
+    ppid: int = 1
+    state: str = "S"
+    uid: int = 0
+    user: str = "root"
+    obeys: float | None = 0.0
+    follows: int | None = None
+    """Dies at once with this one (PDEATHSIG)."""
+    family: str | None = None
+    """Members of one family share this; bystanders have none."""
+    gpu: int | None = None
+    mib: int = 0
+    immortal: bool = False
+    """Waits in the kernel: even SIGKILL does nothing."""
+    ends_at: float | None = None
+    kind: str = "owner"
+    protected: str | None = None
+    container: str | None = None
+    nspid: int | None = None
+    heir_of: tuple[int, ...] = ()
+    buried: bool = True
+
+
+@dataclass
+class FakeHost:
+    clock: FakeClock = field(default_factory=FakeClock)
+    target: str = "root@gpubox"
+    boot: str = BOOT
+    name: str = "gpubox"
+    uid: int = 0
+    procs: dict[int, Proc] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    folders: dict[str, dict[str, int]] = field(default_factory=dict)
+    backups: dict[str, tuple[str, bytes]] = field(default_factory=dict)
+    hf_links: set[str] = field(default_factory=set)
+    leftovers: list[dict[str, Any]] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)
+    cards: int = 2
+    falling: float = 0.0
+    """Seconds that a card's memory needs to fall after its owner has gone."""
+    probe: dict[str, Any] = field(default_factory=dict)
+    container: str | None = None
+    managers: dict[str, Callable[[FakeHost], int]] = field(default_factory=dict)
+    """First two words of a command → what it does; its exit status."""
+    on_launch: Callable[[FakeHost, dict[str, Any]], int] | None = None
+    token_error: str | None = None
+    effects: list[tuple[str, Any]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+    records: dict[str, tuple[str, dict[str, Any] | None]] = field(default_factory=dict)
+    launched: dict[str, dict[str, Any]] = field(default_factory=dict)
+    locked_by: dict[str, Any] | None = None
+    link: str = "live"
+    gpus_error: str | None = None
+    fault: Callable[[FakeHost, dict[str, Any], str], None] | None = None
+    """Called as (host, request, ``before`` or ``after``); may raise."""
+    _freed: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
+    _ids: int = 0
+
+    def __post_init__(self) -> None:
+        self.clock.on_sleep.append(self.pass_time)
+
+    # ------------------------------------------------------------------ the world
+
+    def add(self, *procs: Proc) -> None:
+        for proc in procs:
+            self.procs[proc.pid] = proc
+
+    def lives(self, pid: int) -> bool:
+        return pid in self.procs and self.procs[pid].state != "Z"
+
+    def pass_time(self) -> None:
+        for proc in list(self.procs.values()):
+            if proc.ends_at is not None and self.clock.now >= proc.ends_at:
+                self.end(proc)
+
+    def end(self, proc: Proc) -> None:
+        if proc.immortal or proc.pid not in self.procs:
+            return
+        if proc.gpu is not None and proc.mib:
+            self._freed.setdefault(proc.gpu, []).append((self.clock.now, proc.mib))
+        if proc.buried:
+            del self.procs[proc.pid]
+        else:
+            proc.state, proc.mib, proc.ends_at = "Z", 0, None
+        for other in list(self.procs.values()):
+            if other.follows == proc.pid:
+                self.end(other)
+            elif other.ppid == proc.pid:
+                other.ppid = 1
+
+    # ------------------------------------------------------------------ the picture
+
+    @property
+    def state(self) -> HostState:
+        return HostState(
+            target=self.target,
+            now=self.clock.now,
+            link=Link(state=self.link),  # type: ignore[arg-type]
+            host=HostFacts(
+                name=self.name,
+                boot=self.boot,
+                user="root" if self.uid == 0 else "me",
+                uid=self.uid,
+                python="3.11",
+                agent_pid=5,
+                watch_only=False,
+                container=self.container,
+            ),
+            driver="580.159.04",
+            gpus=tuple(map(self._gpu, range(self.cards))),
+            gpus_at=self.clock.now,
+            gpu_error=self.gpus_error,
+            servers=tuple(map(self._server, self.servers)),
+        )
+
+    def _gpu(self, index: int) -> Gpu:
+        owners = [p for p in self.procs.values() if p.gpu == index and p.mib and p.kind == "owner"]
+        visible = [p for p in owners if p.container in (None, self.container)]
+        used = (
+            4
+            + sum(p.mib for p in owners)
+            + sum(self._still(at, mib) for at, mib in self._freed.get(index, []))
+        )
+        card = Card(
+            index=index,
+            uuid=f"GPU-{index}",
+            name="RTX",
+            total_mib=96 * 1024,
+            used_mib=used,
+            memory_call="v2",
+            processes=tuple(CardProcess(pid=p.pid, mib=p.mib) for p in visible),
+        )
+        keys = {server.pid: server.key for server in self.servers}
+        families = {p.family: keys[p.pid] for p in self.procs.values() if p.pid in keys}
+        return Gpu(
+            card=card,
+            at=self.clock.now,
+            owners=tuple(
+                Owner(pid=p.pid, mib=p.mib, label=p.title, server=families.get(p.family)) for p in visible
+            ),
+        )
+
+    def _still(self, at: float, mib: int) -> int:
+        age = self.clock.now - at
+        return int(mib * max(0.0, 1 - age / self.falling)) if self.falling else 0
+
+    def _server(self, server: Server) -> Server:
+        gone = None if server.pid in self.procs else self.clock.now
+        return msgspec.structs.replace(server, gone_at=gone)
+
+    # ------------------------------------------------------------------ requests
+
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        self._ids += 1
+        full = {**request, "token": token or f"auto-{self._ids}"}
+        self.asked.append(str(request["r"]))
+        if self.fault:
+            self.fault(self, full, "before")
+        try:
+            answer = self._do(full)
+        except RequestError:
+            if self.fault:
+                self.fault(self, full, "after")
+            raise
+        if self.fault:
+            self.fault(self, full, "after")
+        return json.loads(json.dumps(answer))
+
+    def _do(self, request: dict[str, Any]) -> Any:
+        verb = request["r"]
+        if verb not in ("signal", "remove", "write_file", "restore", "launch", "run", "token"):
+            return getattr(self, f"do_{verb}")(request)
+        token = request["token"]
+        wish = json.dumps({k: v for k, v in request.items() if k != "token"}, sort_keys=True)
+        if token in self.records:
+            digest, answer = self.records[token]
+            if digest != wish:
+                raise RequestError("this token was used for another request")
+            if answer is None:
+                raise RequestError("unfinished: begun by an agent that is gone")
+            if "error" in answer:
+                raise RequestError(answer["error"])
+            return {**answer, "repeat": True}
+        self.records[token] = (wish, None)
+        try:
+            answer = getattr(self, f"do_{verb}")(request)
+        except RequestError as error:
+            self.records[token] = (wish, {"error": error.message})
+            raise
+        self.records[token] = (wish, answer)
+        return answer
+
+    def row(self, proc: Proc) -> dict[str, Any]:
+        dead = proc.state == "Z"
+        return {
+            "pid": proc.pid,
+            "start": proc.start,
+            "ppid": proc.ppid,
+            "uid": proc.uid,
+            "user": proc.user,
+            "state": proc.state,
+            "comm": proc.title.split(" ")[0][:15],
+            "title": proc.title,
+            "wchan": "nv_wait" if proc.state == "D" else None,
+            "container": proc.container,
+            "zombie_parent": {"pid": proc.ppid, "comm": "bash"} if dead else None,
+            "nspid": proc.nspid,
+        }
+
+    def do_family(self, request: dict[str, Any]) -> Any:
+        names = {self.procs[p["pid"]].family for p in request["pids"] if p["pid"] in self.procs}
+        names |= {f for p in request["pids"] if (f := self._families.get((p["pid"], p["start"])))}
+        mine = [p for p in self.procs.values() if p.family and p.family in names]
+        return {"members": [{**self.row(p), "how": ["tree"]} for p in mine], "doubtful": [], "denied": 0}
+
+    @property
+    def _families(self) -> dict[tuple[int, int], str]:
+        known: dict[tuple[int, int], str] = self.__dict__.setdefault("_known", {})
+        known.update({(p.pid, p.start): p.family for p in self.procs.values() if p.family})
+        return known
+
+    def remember(self) -> None:
+        """A session outlives its leader: the dead still lead to the living of their family."""
+        _ = self._families
+
+    def do_alive(self, request: dict[str, Any]) -> Any:
+        found = [self.procs.get(t["pid"]) for t in request["targets"]]
+        rows = [p for p, t in zip(found, request["targets"], strict=True) if p and p.start == t["start"]]
+        living = [self.row(p) for p in rows if p.state != "Z"]
+        return {"alive": living, "zombies": [self.row(p) for p in rows if p.state == "Z"], "gone": []}
+
+    def do_signal(self, request: dict[str, Any]) -> Any:
+        if request["boot"] != self.boot:
+            raise RequestError("another boot: the host was restarted, these processes are gone")
+        self.remember()
+        return {"targets": [self._signal(request["signal"], target) for target in request["targets"]]}
+
+    def _signal(self, signal: str, target: dict[str, int]) -> dict[str, Any]:
+        proc = self.procs.get(target["pid"])
+        result = "sent"
+        if proc is None or proc.state == "Z":
+            result = "gone"
+        elif proc.start != target["start"]:
+            result = "another process"
+        elif self.uid != 0 and proc.uid != self.uid:
+            result = "denied"
+        else:
+            self.effects.append((signal, proc.pid))
+            if signal == "KILL":
+                self.end(proc)
+            elif proc.obeys is not None and proc.state != "T":
+                proc.ends_at = self.clock.now + proc.obeys
+                self.pass_time()
+        return {**target, "result": result, "why": None}
+
+    def do_holders(self, request: dict[str, Any]) -> Any:
+        rows = [
+            {
+                **self.row(p),
+                "kind": p.kind,
+                "cards": [p.gpu],
+                "protected": p.protected,
+                "zombie_leader": False,
+                "heir_of": list(p.heir_of),
+            }
+            for p in self.procs.values()
+            if p.gpu is not None and p.container in (None, self.container)
+        ]
+        return {"holders": rows, "denied": 0, "unanswered": 0}
+
+    def do_leftovers(self, request: dict[str, Any]) -> Any:
+        return {"files": self.leftovers, "bytes": 0, "kept": []}
+
+    def do_remove(self, request: dict[str, Any]) -> Any:
+        known = {file["path"] for file in self.leftovers}
+        self.leftovers = [file for file in self.leftovers if file["path"] not in request["paths"]]
+        gone = [path for path in request["paths"] if path in known]
+        self.effects += [("remove", path) for path in gone]
+        return {"files": [{"path": p, "result": "removed", "size": 1} for p in gone]}
+
+    def do_read_file(self, request: dict[str, Any]) -> Any:
+        path = request["path"]
+        data = self.files.get(path)
+        if data is None:
+            return {
+                "path": path,
+                "exists": False,
+                "data": "",
+                "sha256": None,
+                "truncated": False,
+                "stat": None,
+            }
+        cut = data[: request["limit"]]
+        return {
+            "path": path,
+            "exists": True,
+            "data": base64.b64encode(cut).decode(),
+            "sha256": hashlib.sha256(data).hexdigest() if cut == data else None,
+            "truncated": cut != data,
+            "stat": {"kind": "file", "size": len(data), "nlink": 1},
+            "hf_cache": path in self.hf_links,
+            "link": "../../blobs/x" if path in self.hf_links else None,
+            "writable": True,
+        }
+
+    def do_stat_files(self, request: dict[str, Any]) -> Any:
+        return {"files": [self._stat(path, request["head"]) for path in request["paths"]]}
+
+    def _stat(self, path: str, head: int) -> dict[str, Any]:
+        if path in self.folders:
+            entries = [[name, size] for name, size in self.folders[path].items()]
+            return {"path": path, "exists": True, "kind": "folder", "real": path, "entries": entries}
+        if path in self.files:
+            data = self.files[path]
+            row = {"path": path, "exists": True, "kind": "file", "size": len(data), "real": path}
+            row["head"] = base64.b64encode(data[:head]).decode()
+            if path.endswith(".index.json"):
+                row["shards"] = sorted(set(json.loads(data)["weight_map"].values()))
+            return row
+        folder, _, name = path.rpartition("/")
+        size = self.folders.get(folder, {}).get(name)
+        return {
+            "path": path,
+            "exists": size is not None,
+            "kind": "file",
+            "size": size,
+            "error": "no such file",
+        }
+
+    def do_probe(self, request: dict[str, Any]) -> Any:
+        ports = [{"port": port, "free": True, "listeners": []} for port in request["ports"]]
+        paths = [
+            {"path": path, "free_mib": 50000, "total_mib": 99999, "writable": True}
+            for path in request["paths"]
+        ]
+        usual = {
+            "ports": ports,
+            "paths": paths,
+            "shm": {"total_mib": 64000, "used_mib": 10},
+            "limits": {"nofile": [1048576, 1048576], "memlock": [-1, -1], "nproc": [-1, -1]},
+            "python": {
+                "version": "3.12.3",
+                "executable": request["python"],
+                "modules": dict.fromkeys(request["modules"], "0.5.16"),
+            },
+        }
+        return {**usual, **self.probe}
+
+    def do_write_file(self, request: dict[str, Any]) -> Any:
+        path, data = request["path"], base64.b64decode(request["data"])
+        before = self.files[path]
+        if hashlib.sha256(before).hexdigest() != request["expect"]:
+            raise RequestError(f"changed: {path} is not what was shown")
+        self._ids += 1
+        backup = f"backup-{self._ids}"
+        self.backups[backup] = (path, before)
+        self.files[path] = data
+        self.effects.append(("write", path))
+        return {"path": path, "sha256": hashlib.sha256(data).hexdigest(), "backup": backup, "notes": []}
+
+    def do_restore(self, request: dict[str, Any]) -> Any:
+        path, data = self.backups[request["backup"]]
+        if hashlib.sha256(self.files[path]).hexdigest() != request["expect"]:
+            raise RequestError(f"changed: {path} is not as the patch left it")
+        self.files[path] = data
+        self.effects.append(("restore", path))
+        return {"path": path, "sha256": hashlib.sha256(data).hexdigest(), "backup": None, "notes": []}
+
+    def do_launch(self, request: dict[str, Any]) -> Any:
+        self.effects.append(("launch", tuple(request["argv"])))
+        assert self.on_launch is not None
+        pid = self.on_launch(self, request)
+        start = self.procs[pid].start if pid in self.procs else 1
+        self.launched[request["token"]] = {"found": True, "pid": pid, "start": start, "exit": None}
+        return {"pid": pid, "start": start}
+
+    def do_launched(self, request: dict[str, Any]) -> Any:
+        return self.launched.get(request["token"], {"found": False})
+
+    def do_run(self, request: dict[str, Any]) -> Any:
+        self.effects.append(("run", tuple(request["argv"])))
+        act = self.managers.get(" ".join(request["argv"][:2]))
+        code = act(self) if act else 127
+        return {
+            "exit": code,
+            "timed_out": False,
+            "output": "" if code == 0 else f"{request['argv'][0]}: failed",
+        }
+
+    def do_token(self, request: dict[str, Any]) -> Any:
+        if self.token_error:
+            raise RequestError(self.token_error)
+        self.effects.append(("token", request["server"]))
+        return {}
+
+    def do_lock(self, request: dict[str, Any]) -> Any:
+        mine = {"who": request["who"], "what": request["what"]}
+        free = self.locked_by is None or self.locked_by == mine
+        if free or request["take"]:
+            self.locked_by = mine
+            return {"held": True, "by": mine}
+        return {"held": False, "by": self.locked_by}
+
+    def do_unlock(self, request: dict[str, Any]) -> Any:
+        self.locked_by = None
+        return {"released": True}
+
+    # ------------------------------------------------------------------ what happened
+
+    def times(self, *effect: Any) -> int:
+        return self.effects.count(effect)
+
+
+def server(pid: int = 100, *, engine: str = "sglang", port: LampSays = "yes", **more: Any) -> Server:
+    """A server in the picture. ``port``: what its port lamp says."""
+    given: dict[str, Any] = {
+        "key": f"{pid}:{pid * 10}",
+        "engine": engine,
+        "name": f"{engine}:30000",
+        "pid": pid,
+        "start": pid * 10,
+        "started_at": 0.0,
+        "port": 30000,
+        "user": "root",
+        "state": "ready",
+        "phase": "serving",
+        "verdict": Verdict(word="ready", since_s=None, limit_s=None),
+        "truth": "serving",
+        "log": LogSource(path="/var/log/s.log", kind="file", says="/var/log/s.log"),
+        "lamps": (Lamp(name="port", says=port, value=port),),
+        **more,
+    }
+    return Server(**given)
+
+
+def sglang(host: FakeHost, *, main_obeys: float | None = 3.0, states: str = "SS", **more: Any) -> Server:
+    """A living SGLang server with two ranks and a detokenizer, as the kernel has them."""
+    argv = "python3 -m sglang.launch_server --model-path /models/target --tp 2 --port 30000"
+    host.add(
+        Proc(100, 1000, argv, family="s", obeys=main_obeys),
+        Proc(101, 1010, "sglang::scheduler_TP0", 100, states[0], follows=100, family="s", gpu=0, mib=76000),
+        Proc(102, 1020, "sglang::scheduler_TP1", 100, states[1], follows=100, family="s", gpu=1, mib=76000),
+        Proc(103, 1030, "sglang::detokenizer", 100, follows=100, family="s"),
+    )
+    ranks = tuple(
+        Rank(name=f"TP{n}", pid=101 + n, start=1010 + 10 * n, state=states[n], gpus=(n,)) for n in range(2)
+    )
+    host.files["/proc/100/cmdline"] = argv.replace(" ", "\0").encode() + b"\0"
+    host.files["/proc/100/environ"] = b"NCCL_ALGO=Ring\0PATH=/usr/bin\0HOME=/root\0SSH_TTY=/dev/pts/3\0"
+    host.files["/proc/100/cgroup"] = b"0::/user.slice/user-0.slice/session-4.scope\n"
+    host.folders["/proc/100/cwd"] = {}
+    found = server(ranks=ranks, **more)
+    host.servers.append(found)
+    return found
+
+
+def bystanders(host: FakeHost) -> list[int]:
+    """Whom nobody may touch: a monitor with the device open, somebody else's job, our own agent."""
+    host.add(
+        Proc(5, 50, "python3 - specdash_loader", kind="holder", gpu=0, protected="our own agent"),
+        Proc(700, 7000, "dcgm-exporter", kind="holder", gpu=0, protected="DCGM, a monitor"),
+        Proc(701, 7010, "nvtop", kind="holder", gpu=1),
+        Proc(702, 7020, "python3 notebook.py", uid=1000, user="bob"),
+    )
+    return [5, 700, 701, 702]
+
+
+def diagnosis(key: str) -> Diagnosis:
+    return Diagnosis(key=key, root=True, severity="error", line=1, rank=None, summary=key, evidence=key)

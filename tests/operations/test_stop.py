@@ -1,0 +1,293 @@
+"""Stopping a server: which signals in which order, with which grace, and whom nobody may touch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from specdash.errors import SpecdashError
+from specdash.operations import stop
+from specdash.operations.journal import Journal
+from specdash.operations.plan import Plan
+from specdash.operations.rules import Rules
+from specdash.operations.runner import Runner
+from tests.operations.conftest import Carry
+from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, server, sglang
+
+
+def states(plan: Plan) -> list[str]:
+    return [step.state for step in plan.steps]
+
+
+def signals(host: FakeHost) -> list[tuple[str, Any]]:
+    return [effect for effect in host.effects if effect[0] in ("TERM", "KILL", "run")]
+
+
+async def test_a_serving_server_that_drains_in_time_gets_one_sigterm_and_nothing_more(
+    host: FakeHost, carry: Carry
+) -> None:
+    found, others = sglang(host, main_obeys=3.0), bystanders(host)
+    plan = await carry(await stop.prepare(host, found))
+    assert signals(host) == [("TERM", 100)]
+    assert plan.ok
+    assert states(plan) == ["done", "skipped", "skipped", "done"]
+    assert plan.steps[0].evidence == "ended after 3 s"
+    assert "2 GPUs are clean" in plan.steps[3].evidence
+    assert all(map(host.lives, others))
+
+
+async def test_a_serving_server_that_does_not_end_is_killed_after_its_ten_seconds_and_its_children_follow(
+    host: FakeHost, carry: Carry
+) -> None:
+    plan = await carry(await stop.prepare(host, sglang(host, main_obeys=None)))
+    assert signals(host) == [("TERM", 100), ("KILL", 100)]
+    assert plan.steps[0].evidence.startswith("still there after 10 s: 100 python3 -m sglang")
+    assert host.clock.slept == pytest.approx(10 + 0.5, abs=1.1)
+    assert plan.ok
+
+
+async def test_before_the_port_opens_the_grace_is_five_seconds(host: FakeHost, carry: Carry) -> None:
+    found = sglang(host, main_obeys=None, port="waiting", state="stalled", phase="capture")
+    plan = await stop.prepare(host, found)
+    assert plan.steps[0].preview[-1] == "wait up to 5 s for it to end"
+    await carry(plan)
+    assert signals(host) == [("TERM", 100), ("KILL", 100)]
+
+
+@pytest.mark.parametrize("why", ["a stopped rank", "the watchdog"])
+async def test_a_hung_server_is_not_asked_but_killed(host: FakeHost, carry: Carry, why: str) -> None:
+    if why == "a stopped rank":
+        found = sglang(host, main_obeys=None, states="ST")
+    else:
+        found = sglang(host, diagnoses=(diagnosis("watchdog_killed_decode_hang"),))
+    plan = await carry(await stop.prepare(host, found))
+    assert signals(host) == [("KILL", 100)]
+    assert plan.ok
+
+
+def vllm(host: FakeHost, *, main: bool = True, worker: str = "S", core_obeys: float | None = 4.0) -> Any:
+    """A vLLM server: its workers outlive a killed API server."""
+    if main:
+        host.add(
+            Proc(100, 1000, "python3 /opt/bin/vllm serve /models/target --port 8000", family="v", obeys=None)
+        )
+    core = Proc(110, 1100, "VLLM::EngineCore", 100 if main else 1, family="v", obeys=core_obeys)
+    rank = Proc(
+        111, 1110, "VLLM::Worker_TP0", 110, worker, follows=110, family="v", gpu=0, mib=70000, obeys=None
+    )
+    host.add(core, rank)
+    found = server(100 if main else 110, engine="vllm", start=1000 if main else 1100)
+    host.servers.append(found)
+    return found
+
+
+async def test_vllm_is_asked_for_ten_seconds_and_then_the_whole_group_is_killed(
+    host: FakeHost, carry: Carry
+) -> None:
+    plan = await carry(await stop.prepare(host, vllm(host)))
+    assert signals(host)[0] == ("TERM", 100)
+    assert {pid for signal, pid in signals(host)[1:] if signal == "KILL"} >= {100, 110}
+    assert plan.ok
+    assert not host.procs
+
+
+async def test_vllm_gets_the_time_that_its_own_flag_asks_for(host: FakeHost) -> None:
+    found = vllm(host)
+    host.files["/proc/100/cmdline"] = b"vllm\0serve\0m\0--shutdown-timeout\x0045\0"
+    plan = await stop.prepare(host, found)
+    assert plan.steps[0].preview[-1] == "wait up to 47 s for it to end"
+
+
+async def test_vllm_orphans_are_ended_through_their_engine_core(host: FakeHost, carry: Carry) -> None:
+    plan = await carry(await stop.prepare(host, vllm(host, main=False)))
+    assert signals(host) == [("TERM", 110)]
+    assert plan.ok
+
+
+async def test_of_vllm_orphans_a_stopped_worker_is_killed_at_once(host: FakeHost, carry: Carry) -> None:
+    plan = await carry(await stop.prepare(host, vllm(host, main=False, worker="T")))
+    assert signals(host) == [("KILL", 111), ("TERM", 110)]
+    assert plan.ok
+
+
+async def test_an_unknown_engine_is_asked_as_a_group(host: FakeHost, carry: Carry) -> None:
+    host.add(
+        Proc(100, 1000, "llama-server", family="g", obeys=None), Proc(101, 1010, "helper", 100, family="g")
+    )
+    host.servers.append(found := server(engine="llamacpp"))
+    plan = await carry(await stop.prepare(host, found))
+    assert signals(host) == [("TERM", 100), ("TERM", 101), ("KILL", 100)]
+    assert plan.ok
+
+
+async def test_children_that_hide_from_the_signals_are_found_again_until_nothing_comes(
+    host: FakeHost, carry: Carry
+) -> None:
+    found = sglang(host, main_obeys=None)
+    host.procs[102].follows = None
+
+    def respawn() -> None:
+        if 102 not in host.procs and 150 not in host.procs and not host.times("KILL", 150):
+            host.add(Proc(150, 1500, "sglang::scheduler_TP1", family="s", gpu=1, mib=76000))
+
+    host.clock.on_sleep.append(respawn)
+    plan = await carry(await stop.prepare(host, found))
+    assert host.times("KILL", 150) == 1
+    assert plan.ok
+    assert not host.procs
+
+
+async def test_a_process_in_the_kernel_is_named_with_where_it_waits_and_is_not_signalled_for_ever(
+    host: FakeHost, carry: Carry
+) -> None:
+    found = sglang(host)
+    host.procs[101].state, host.procs[101].immortal = "D", True
+    plan = await carry(await stop.prepare(host, found))
+    assert plan.failed is not None
+    assert "101 sglang::scheduler_TP0 waits in the kernel in nv_wait" in plan.failed.evidence
+    assert host.times("KILL", 101) < 15
+    assert plan.steps[-1].state == "skipped"
+
+
+async def test_a_zombie_is_named_with_its_parent_and_counts_as_dead(host: FakeHost, carry: Carry) -> None:
+    found = sglang(host)
+    host.add(Proc(120, 1200, "sglang::old", 4, "Z", family="s"))
+    plan = await stop.prepare(host, found)
+    assert any("120 is dead already; its parent 4 bash must bury it" in line for line in plan.warnings)
+    plan = await carry(plan)
+    assert plan.ok
+    assert host.times("KILL", 120) == 0
+    assert any("its parent 4 bash" in note for note in plan.steps[2].notes)
+
+
+async def test_a_recycled_pid_is_left_alone(host: FakeHost, carry: Carry) -> None:
+    plan = await stop.prepare(host, sglang(host))
+    for pid in list(host.procs):
+        del host.procs[pid]
+    host.add(Proc(100, 99999, "postgres: writer"))
+    plan = await carry(plan)
+    assert host.lives(100)
+    assert "belongs to another process" in plan.steps[0].evidence
+    assert signals(host) == []
+
+
+async def test_after_a_reboot_nothing_of_the_plan_applies(host: FakeHost, carry: Carry) -> None:
+    plan = await stop.prepare(host, sglang(host))
+    host.boot = "boot-2"
+    plan = await carry(plan)
+    assert signals(host) == []
+    assert plan.failed is not None
+    assert "rebooted" in plan.failed.evidence
+
+
+async def test_a_managed_server_is_stopped_by_its_manager_first(host: FakeHost, carry: Carry) -> None:
+    found = sglang(host)
+    host.files["/proc/100/cgroup"] = b"0::/system.slice/sglang.service\n"
+
+    def systemctl(self: FakeHost) -> int:
+        self.end(self.procs[100])
+        return 0
+
+    host.managers["systemctl stop"] = systemctl
+    plan = await stop.prepare(host, found)
+    assert plan.steps[0].preview == ("systemctl stop sglang.service",)
+    plan = await carry(plan)
+    assert signals(host) == [("run", ("systemctl", "stop", "sglang.service"))]
+    assert plan.ok
+
+
+async def test_where_the_manager_refuses_no_signal_is_sent_behind_its_back(
+    host: FakeHost, carry: Carry
+) -> None:
+    found = sglang(host)
+    host.files["/proc/100/cgroup"] = f"0::/system.slice/docker-{'ab' * 32}.scope\n".encode()
+    plan = await carry(await stop.prepare(host, found))
+    assert signals(host) == [("run", ("docker", "stop", "abababababab"))]
+    assert plan.failed is not None
+    assert "docker: failed" in plan.failed.evidence
+    forced = await stop.prepare(host, found, rules=Rules(forced=("manager",)))
+    assert forced.steps[0].preview[0].startswith("SIGTERM 100")
+
+
+async def test_memory_that_takes_a_minute_to_fall_is_waited_for(host: FakeHost, carry: Carry) -> None:
+    host.falling = 60.0
+    plan = await carry(await stop.prepare(host, sglang(host)))
+    assert plan.ok
+    assert 55 < host.clock.slept < 70
+
+
+async def test_memory_that_does_not_fall_is_not_called_clean(host: FakeHost, carry: Carry) -> None:
+    found = sglang(host)
+    host.add(Proc(900, 9000, "python3 helper.py", gpu=1, mib=76000))
+    plan = await carry(await stop.prepare(host, found))
+    assert plan.failed is not None
+    assert plan.failed.evidence == "not clean: GPU 1 holds 74.2 GiB: 900 python3 helper.py"
+    assert host.lives(900)
+
+
+async def test_a_link_that_is_lost_while_memory_is_verified_accuses_nobody(
+    host: FakeHost, carry: Carry
+) -> None:
+    host.falling = 30.0
+    began = host.clock.now
+
+    def outage() -> None:
+        host.link = "lost" if 5 < host.clock.now - began < 100 else "live"
+
+    host.clock.on_sleep.append(outage)
+    plan = await carry(await stop.prepare(host, sglang(host)))
+    assert plan.ok
+
+
+async def test_another_users_server_and_a_production_host_need_the_host_name_typed(host: FakeHost) -> None:
+    found = sglang(host)
+    plain = await stop.prepare(host, found)
+    assert plain.typing is None
+    production = await stop.prepare(host, found, rules=Rules(production=True))
+    assert production.typing is not None
+    assert (production.typing.word, production.typing.key) == ("gpubox", "production")
+    for pid in (100, 101, 102, 103):
+        host.procs[pid].uid, host.procs[pid].user = 1000, "bob"
+    foreign = await stop.prepare(host, found)
+    assert foreign.typing is not None
+    assert "(bob)" in foreign.typing.why
+    assert (await stop.prepare(host, found, rules=Rules(forced=("foreign",)))).typing is None
+
+
+async def test_what_may_not_be_signalled_says_so(host: FakeHost, carry: Carry) -> None:
+    host.uid = 1000
+    plan = await carry(await stop.prepare(host, sglang(host)))
+    assert plan.failed is not None
+    assert "not permitted to signal 100" in plan.failed.evidence
+    assert "--sudo" in plan.failed.evidence
+
+
+async def test_a_dead_server_cannot_be_stopped_and_the_next_step_is_named(host: FakeHost) -> None:
+    found = sglang(host)
+    host.procs.clear()
+    with pytest.raises(SpecdashError, match="`clean` looks for what is left"):
+        await stop.prepare(host, found)
+
+
+async def test_the_countdown_is_published_while_the_grace_runs(host: FakeHost, journal: Journal) -> None:
+    plan = await stop.prepare(host, sglang(host, main_obeys=None))
+    seen: list[Plan] = []
+    await Runner(host, journal, clock=host.clock).run(plan, seen.append)
+    active = [p.steps[0] for p in seen if p.steps[0].state == "active" and p.steps[0].until]
+    assert active[0].evidence.startswith("10 s left for 100 python3")
+    assert active[-1].evidence.startswith("0 s left") or active[-1].evidence.startswith("1 s left")
+    assert len({step.until for step in active}) == 1
+    assert seen[0].steps[0].state == "pending"
+    assert seen[-1].over
+
+
+async def test_cancelling_ends_the_wait_and_begins_no_further_step(host: FakeHost, journal: Journal) -> None:
+    plan = await stop.prepare(host, sglang(host, main_obeys=None))
+    runner = Runner(host, journal, clock=host.clock)
+    host.clock.on_sleep.append(lambda: runner.cancel() if host.clock.slept > 3 else None)
+    plan = await runner.run(plan, lambda _: None)
+    assert signals(host) == [("TERM", 100)]
+    assert states(plan) == ["done", "skipped", "skipped", "skipped"]
+    assert not plan.ok
+    assert plan.steps[1].evidence == "cancelled"

@@ -15,10 +15,12 @@ from typing import Any
 from specdash import __version__
 from specdash.door import admit
 from specdash.errands import Errands
+from specdash.lessons import Lessons
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
-from specdash.monitor.frames import AnyFrame, Hello, Link, Log, Reply
-from specdash.monitor.observe import acknowledge, observe, start
+from specdash.monitor.frames import AnyFrame, Hello, Link, Log, Note, Reply
+from specdash.monitor.limits import Learned
+from specdash.monitor.observe import acknowledge, learn, observe, start
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
 from specdash.monitor.wants import wants
@@ -60,6 +62,8 @@ class SessionOptions:
     via_openssh: bool = False
     sudo: bool = False
     prompter: Prompter | None = None
+    history: Path | None = None
+    """The history of starts that limits are learned from; None: nothing is learned or kept."""
     on_frame: Callable[[AnyFrame], None] | None = None
     """Sees every frame after the door: recordings."""
 
@@ -86,6 +90,9 @@ class Session:
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
         self._errands = Errands(self._link.send)
+        self._lessons = (
+            None if options.history is None else Lessons(options.history, self._learned, self._complain)
+        )
 
     @property
     def target(self) -> str:
@@ -118,6 +125,8 @@ class Session:
     async def stop(self) -> None:
         """Let go of the host; the server is not touched."""
         self._link.stop()
+        if self._lessons is not None:
+            await self._lessons.close()
 
     def refresh(self) -> None:
         """Reconnect at once where the link is lost, else sample at once."""
@@ -154,6 +163,18 @@ class Session:
             self._credit(frame, self._tails[frame.path])
         if not isinstance(frame, Link) or frame.state == "live":
             self._ask()
+        if self._lessons is not None:
+            self._lessons.attend(self._memory)
+        self._tell()
+
+    def _learned(self, server_key: str, learned: Learned | None) -> None:
+        """The history has answered."""
+        self._memory = learn(self._memory, server_key, learned)
+        self._tell()
+
+    def _complain(self, reason: str) -> None:
+        """Something on this machine is wrong; the session goes on."""
+        self._memory = observe(self._memory, Note(at=self.state.now, level="warning", text=reason))
         self._tell()
 
     def _introduce(self) -> None:

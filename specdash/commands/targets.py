@@ -40,6 +40,7 @@ def target_options(command: _F) -> _F:
 
 def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) -> SessionOptions:
     """The session's options from the command line's."""
+    from specdash.lessons import place
     from specdash.session import SessionOptions
 
     return SessionOptions(
@@ -52,6 +53,7 @@ def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) 
         via_openssh=given["via_openssh"],
         sudo=given["sudo"],
         prompter=prompter,
+        history=place(),
         **more,
     )
 

@@ -115,7 +115,7 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
     known = memory.picture.host
     if known is not None and known.boot != frame.boot:
         # Another boot: every pid is void.
-        memory = replace(memory, processes={}, cards={}, servers=(), portraits={})
+        memory = replace(memory, processes={}, cards={}, servers=(), portraits={}, learned={})
     # Whatever happened while we were away is still to be read: let it come before anybody judges.
     servers = tuple(
         replace(server, watched_since=frame.at, course=interrupt(server.course)) for server in memory.servers

@@ -1,0 +1,179 @@
+"""The history of good starts: one SQLite file, from which the limits of the next start are learned.
+
+Whatever is wrong with the file (damaged, locked, read-only, made by a newer version) is a
+``HistoryError``; a caller says it once and goes on without a history.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar, Final
+
+from specdash.errors import SpecdashError
+from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
+from specdash.monitor.limits import Learned
+from specdash.monitor.words import PHASES, Phase
+
+BUSY_S: Final = 0.5
+"""How long another program may keep the file to itself before we go on without it."""
+
+COMPARED: Final = 10
+"""So many of the newest starts of a kind are compared."""
+
+KEPT: Final = 50
+"""So many of each kind are kept."""
+
+MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
+    (
+        """
+        CREATE TABLE starts (
+            id INTEGER PRIMARY KEY,
+            identity TEXT NOT NULL UNIQUE,
+            host TEXT NOT NULL,
+            engine TEXT NOT NULL,
+            version TEXT NOT NULL,
+            model TEXT NOT NULL,
+            draft TEXT NOT NULL,
+            parallel TEXT NOT NULL,
+            began_at REAL NOT NULL,
+            ready_at REAL NOT NULL,
+            whole INTEGER NOT NULL
+        )
+        """,
+        "CREATE INDEX starts_by_kind ON starts (host, engine, version, model, draft, parallel, ready_at)",
+        """
+        CREATE TABLE laps (
+            start INTEGER NOT NULL REFERENCES starts (id) ON DELETE CASCADE,
+            phase TEXT NOT NULL,
+            took_s REAL NOT NULL,
+            gap_s REAL NOT NULL,
+            PRIMARY KEY (start, phase)
+        ) WITHOUT ROWID
+        """,
+    ),
+)
+"""From schema n to n + 1: what the file's ``user_version`` counts. Only ever added to."""
+
+_KIND = "host = ? AND engine = ? AND version = ? AND model = ? AND draft = ? AND parallel = ?"
+
+
+class HistoryError(SpecdashError):
+    """The history cannot be read or written; says what to do."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class Store:
+    """An open history. Use it in the thread that opened it."""
+
+    def __init__(self, path: Path) -> None:
+        """Open or create it, for you alone. Raises ``HistoryError``."""
+        self.path = path
+        with self._blamed():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # Before SQLite makes it: its own files beside it take over these rights.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
+            try:
+                self._db.execute("PRAGMA foreign_keys = ON")
+                self._migrate()
+                # A network file system may refuse; then the file is a little slower.
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+            except BaseException:
+                self._db.close()
+                raise
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._blamed():
+            self._db.close()
+
+    def learned(self, kind: Kind) -> Learned | None:
+        """What the newest good starts of this kind say together; None where there is none."""
+        with self._blamed():
+            starts = self._db.execute(
+                f"SELECT id, whole FROM starts WHERE {_KIND} ORDER BY ready_at DESC LIMIT ?",
+                (*_columns(kind), COMPARED),
+            ).fetchall()
+            return summarise([(self._laps(start), bool(whole)) for start, whole in starts])
+
+    def keep(self, start: GoodStart) -> bool:
+        """Keep a start, whole or not at all; False where it is kept already."""
+        columns = (start.identity, *_columns(start.kind), start.began_at, start.ready_at, start.whole)
+        with self._blamed(), self._transaction():
+            made = self._db.execute(
+                "INSERT OR IGNORE INTO starts"
+                " (identity, host, engine, version, model, draft, parallel, began_at, ready_at, whole)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                columns,
+            )
+            if not made.rowcount:
+                return False
+            laps = [(made.lastrowid, phase, lap.took_s, lap.gap_s) for phase, lap in start.laps.items()]
+            self._db.executemany("INSERT INTO laps VALUES (?, ?, ?, ?)", laps)
+            self._forget(start.kind)
+        return True
+
+    def _laps(self, start: int) -> dict[Phase, Lap]:
+        rows = self._db.execute("SELECT phase, took_s, gap_s FROM laps WHERE start = ?", (start,))
+        return {phase: Lap(took_s=took, gap_s=gap) for phase, took, gap in rows if phase in PHASES}
+
+    def _forget(self, kind: Kind) -> None:
+        newest = f"SELECT id FROM starts WHERE {_KIND} ORDER BY ready_at DESC LIMIT ?"
+        self._db.execute(
+            f"DELETE FROM starts WHERE {_KIND} AND id NOT IN ({newest})",
+            (*_columns(kind), *_columns(kind), KEPT),
+        )
+
+    def _migrate(self) -> None:
+        if self._version() == len(MIGRATIONS):
+            return
+        with self._transaction():
+            version = self._version()  # another program may have been quicker
+            if version > len(MIGRATIONS):
+                raise HistoryError(
+                    f"{self.path} was made by a newer specdash (schema {version}; this one knows"
+                    f" {len(MIGRATIONS)})",
+                    "update specdash",
+                )
+            for script in MIGRATIONS[version:]:
+                for statement in script:
+                    self._db.execute(statement)
+            self._db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+
+    def _version(self) -> int:
+        version: int = self._db.execute("PRAGMA user_version").fetchone()[0]
+        return version
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    @contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Say what is wrong in one sentence."""
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise HistoryError(f"{self.path}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise HistoryError(
+                f"{self.path} is damaged: {error}", "move it away: a new one is made at the next start"
+            ) from error
+        except OSError as error:
+            raise HistoryError(f"{self.path}: {error.strerror or error}") from error
+
+
+def _columns(kind: Kind) -> tuple[str, ...]:
+    return kind.host, kind.engine, kind.version, kind.model, kind.draft, kind.parallel

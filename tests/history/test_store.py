@@ -1,0 +1,146 @@
+"""The file of good starts: private, shared by many dashboards, and never in anybody's way."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from specdash.history.store import COMPARED, KEPT, MIGRATIONS, HistoryError, Store
+from specdash.monitor.learning import GoodStart, Kind, Lap
+
+KIND = Kind(host="gpubox", engine="sglang", version="0.5", model="/models/t", draft="", parallel="TP8")
+
+
+def start(n: int, took_s: float = 30.0, gap_s: float = 4.0, kind: Kind = KIND) -> GoodStart:
+    return GoodStart(
+        kind=kind,
+        identity=f"boot/{n}:{n}",
+        began_at=n * 1000.0,
+        ready_at=n * 1000.0 + 500,
+        laps={"capture": Lap(took_s=took_s, gap_s=gap_s), "weights": Lap(took_s=158, gap_s=3)},
+        whole=True,
+    )
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "history.db"
+
+
+def test_a_start_that_is_kept_is_known_to_the_next_dashboard(path: Path) -> None:
+    first = Store(path)
+    assert first.learned(KIND) is None
+    assert first.keep(start(1))
+    first.close()
+    second = Store(path)
+    learned = second.learned(KIND)
+    second.close()
+    assert learned is not None
+    assert (learned.starts, learned.whole) == (1, 1)
+    assert (learned.usual_s["weights"], learned.gap_s["capture"]) == (158, 4)
+
+
+def test_of_two_dashboards_that_saw_the_same_start_one_keeps_it(path: Path) -> None:
+    one, other = Store(path), Store(path)
+    assert (one.keep(start(1)), other.keep(start(1))) == (True, False)
+    learned = other.learned(KIND)
+    assert learned is not None
+    assert learned.starts == 1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"host": "dgx2"},
+        {"engine": "vllm"},
+        {"version": "0.6"},
+        {"model": "/models/u"},
+        {"draft": "EAGLE3 3 steps"},
+        {"parallel": "TP4"},
+    ],
+)
+def test_another_kind_of_start_teaches_nothing(path: Path, other: dict[str, str]) -> None:
+    store = Store(path)
+    store.keep(start(1, kind=msgspec.structs.replace(KIND, **other)))
+    assert store.learned(KIND) is None
+
+
+def test_the_newest_starts_count_and_the_oldest_are_forgotten(path: Path) -> None:
+    store = Store(path)
+    store.keep(start(0, took_s=9000, gap_s=4000))
+    for n in range(1, KEPT + 1):
+        store.keep(start(n, took_s=30 + n / 100))
+    learned = store.learned(KIND)
+    assert learned is not None
+    assert learned.starts == COMPARED
+    assert learned.worst_s["capture"] < 31
+    rows = sqlite3.connect(path).execute("SELECT count(*), min(began_at) FROM starts").fetchone()
+    assert rows == (KEPT, 1000.0)
+    assert sqlite3.connect(path).execute("SELECT count(*) FROM laps").fetchone() == (2 * KEPT,)
+
+
+def test_nobody_else_may_read_it(path: Path) -> None:
+    store = Store(path)
+    store.keep(start(1))
+    rights = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
+    assert "history.db-wal" in rights, "others may read while one writes"
+    assert set(rights.values()) == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("content", [b"not a database, " * 400, b"SQLite format 3\0" + b"\xff" * 9000])
+def test_a_damaged_file_is_an_error_that_says_what_to_do(path: Path, content: bytes) -> None:
+    path.parent.mkdir()
+    path.write_bytes(content)
+    with pytest.raises(HistoryError) as raised:
+        Store(path)
+    assert "move it away" in str(raised.value)
+    assert path.read_bytes() == content, "nothing is taken from it"
+
+
+def test_a_file_of_a_newer_version_is_left_alone(path: Path) -> None:
+    Store(path).close()
+    db = sqlite3.connect(path)
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.close()
+    with pytest.raises(HistoryError, match="newer specdash"):
+        Store(path)
+
+
+def test_a_file_of_every_older_version_is_brought_up_to_date(path: Path) -> None:
+    path.parent.mkdir()
+    for known in range(len(MIGRATIONS) + 1):
+        path.unlink(missing_ok=True)
+        db = sqlite3.connect(path)
+        for script in MIGRATIONS[:known]:
+            for statement in script:
+                db.execute(statement)
+        db.execute(f"PRAGMA user_version = {known}")
+        db.commit()
+        db.close()
+        store = Store(path)
+        assert store.keep(start(1))
+        store.close()
+
+
+def test_a_file_that_another_program_holds_is_an_error_and_no_long_wait(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specdash.history.store.BUSY_S", 0.01)
+    store = Store(path)
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    with pytest.raises(HistoryError, match="locked"):
+        store.keep(start(1))
+    holder.execute("ROLLBACK")
+    assert store.keep(start(1)), "nothing was kept by halves"
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("a file")
+    with pytest.raises(HistoryError):
+        Store(tmp_path / "state" / "history.db")

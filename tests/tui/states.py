@@ -369,6 +369,7 @@ def serving(*, token: bool = True) -> HostState:
                 state="ready",
                 phase="serving",
                 started_at=NOW - 22360,
+                ready_after_s=237.0,
                 verdict=Verdict(word="ready", since_s=0.1, limit_s=60),
                 truth="last token 0.1 s ago · 3 running 0 waiting · /health 200 12 s ago · 9 processes",
                 rail=rail("serving", TOOK),

@@ -47,6 +47,13 @@ async def test_all_cards_are_visible_whatever_the_size(size: tuple[int, int], ma
                 assert f"TP{index} " in text, (make, index)
 
 
+async def test_how_long_the_start_took_stands_in_the_frame(make_app: Make) -> None:
+    app = make_app(states.source(states.serving()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "ready after 3:57" in screen_text(app)
+
+
 async def test_a_small_window_shows_the_sentence_of_truth_alone(make_app: Make) -> None:
     app = make_app(states.source(states.stalled()))
     async with app.run_test(size=(50, 12)) as pilot:

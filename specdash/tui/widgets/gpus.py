@@ -127,7 +127,7 @@ def column_titles(width: int) -> Row:
     titles = (
         " " * 3,
         pad("used/total GiB", 11 + 2 + columns.bar + 2),
-        pad("last 2 min", columns.spark),
+        pad("recent", columns.spark),
         pad("util", 5, right=True),
         pad("power", 7, right=True),
         pad("temp", 5, right=True),

@@ -164,7 +164,7 @@ class Rail(Painted):
         """Whose start it is; how long it took in all, and the meter."""
         if self.server is None or width < FRAMED:
             return (), ()
-        took = [item.took_s for item in self.server.rail if item.mark == "done" and item.took_s is not None]
-        started = f"started in {say.clock(sum(took))}" if self.server.state == "ready" and took else ""
+        took = self.server.ready_after_s
+        started = f"ready after {say.clock(took)}" if took is not None and self.server.gone_at is None else ""
         meter = meter_row(self.server, 20 if width >= 150 else 12)
         return facts(self.server), row(dim(started), dim("   ") if started and meter else "", meter)

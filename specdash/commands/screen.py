@@ -95,7 +95,8 @@ class Stage:
             await asyncio.gather(*(source.stop() for source in sources), return_exceptions=True)
         if app.crash_words is not None:
             where = f"; the traceback is in {app.crash_file}" if app.crash_file else ""
-            click.echo(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
+            with contextlib.suppress(OSError):
+                click.echo(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
             return _EXIT_TROUBLE
         return code or 0
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.app import App
+from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.worker import Worker, WorkerState
@@ -23,6 +24,7 @@ from specdash.tui.paint import Span, row
 from specdash.tui.palette import SpecdashCommands
 from specdash.tui.prompts import ScreenPrompter
 from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.terminal import forgiving
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets.glyphs import state_span
 from specdash.tui.widgets.header import host_name
@@ -71,6 +73,10 @@ class SpecdashApp(App[int]):
     def get_default_screen(self) -> Dashboard:
         """There is only one."""
         return Dashboard(self.sources, prefer=self._prefer)
+
+    def get_driver_class(self) -> type[Driver]:
+        """The platform's, able to lose its terminal."""
+        return forgiving(super().get_driver_class())
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Our variables, for themes that do not know them."""

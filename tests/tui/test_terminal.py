@@ -63,11 +63,25 @@ class Terminal:
         self.pid = 0
         return os.waitstatus_to_exitcode(status)
 
+    def vanish(self) -> int:
+        """The terminal's window is closed: the exit code of the program, which must end by itself."""
+        os.close(self._fd)
+        self._fd = -1
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.pid = 0
+                return os.waitstatus_to_exitcode(status)
+            time.sleep(0.05)
+        raise AssertionError("it goes on without a terminal")
+
     def close(self) -> None:
         if self.pid:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
-        os.close(self._fd)
+        if self._fd >= 0:
+            os.close(self._fd)
 
 
 @pytest.fixture
@@ -112,6 +126,14 @@ def test_a_signal_restores_the_terminal_too(opened: list[Terminal], tmp_path: Pa
     os.kill(terminal.pid, number)
     assert terminal.wait() == 128 + number
     assert restored(terminal.said)
+
+
+def test_closing_the_window_ends_the_program_however_busy_it_is(
+    opened: list[Terminal], tmp_path: Path
+) -> None:
+    terminal = show(opened, tmp_path, "serving", "busy")
+    terminal.read_until(b"READY")
+    assert terminal.vanish() != 0
 
 
 def test_ctrl_c_leaves_like_q(opened: list[Terminal], tmp_path: Path) -> None:

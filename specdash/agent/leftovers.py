@@ -57,6 +57,10 @@ ENGINE = re.compile(
 SHARED = "others may use it whom we cannot see from inside this container: look from the host"
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own process table (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""
+CLOSED_TO_ALL = frozenset(
+    "sshd sshd-session ssh-agent gpg-agent (sd-pam) systemd su sudo login dbus-daemon gnome-keyring-d".split()
+)
+"""Programs that let nobody look into them, their own user included, and have nothing to do with engines."""
 YOUNG = 10.0
 """Seconds for which a file may not be in anybody's hands yet."""
 
@@ -173,10 +177,8 @@ class Search(object):
             except (FileNotFoundError, ProcessLookupError):
                 pass
             except OSError:
-                try:
-                    self._closed_uids.add(os.stat(folder).st_uid)
-                except OSError:
-                    pass
+                if pid != 1 and stat.comm not in CLOSED_TO_ALL:
+                    self._closed_uids.add(_owner_of(folder))
 
     def _in_use(self, path: str, status: os.stat_result, bound: "set[str]") -> "str | None":
         if self._host.now() - self._host.mtime(status) < YOUNG:
@@ -222,6 +224,13 @@ def _files_of(folder: str) -> "set[tuple[int, int]]":
                 major, minor = fields[3].split(b":")
                 used.add((os.makedev(int(major, 16), int(minor, 16)), int(fields[4])))
     return used
+
+
+def _owner_of(folder: str) -> int:
+    try:
+        return os.stat(folder).st_uid
+    except OSError:
+        return -1  # gone meanwhile
 
 
 def _bound_sockets(folder: str) -> "set[str]":

@@ -184,7 +184,7 @@ class Records(object):
             return
         self._swept = True
         for record in self.all():
-            over = record.read("exit") if record.read("pid") else record.read("answer")
+            over = record.read("exit") if record.read("start") else record.read("answer")
             try:
                 old = time.time() - os.stat(record.folder).st_mtime > KEPT
             except OSError:

@@ -23,6 +23,8 @@ Requests, one JSON object a line, ``r`` names the request; those with an ``id`` 
 "calls":[{"path":"/health","every":2.0,"limit":3.0,"keep":["vllm:num_requests"],"body":2048}, …]}``
     Ask the server regularly, one request in flight per server; the path ``connect`` is a bare TCP connect.
     ``keep``: of a Prometheus text only lines with these prefixes. Replaces the server's earlier polls.
+    ``key_env``: the variable that holds the API key, in the agent's environment or in that of the server's
+    main process (where the key is ``pid:start``); the key itself goes into no frame.
 ``{"r":"unpoll","server":"key"}``
 ``{"r":"refresh"}``
     Sample everything now.

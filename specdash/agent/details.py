@@ -75,6 +75,11 @@ class Watched(object):
         state = self.stat.state if self.stat.state in "TtZX" else "alive"
         return (self.pid, self.stat.start, state, tuple(self._argv), frozenset(self.sockets))
 
+    @property
+    def asleep_in_the_kernel(self) -> bool:
+        """It was read before, and its memory may be locked now: whoever asks may wait with it."""
+        return self.stat.state == "D" and bool(self._fixed)
+
     def look(self, wanted: "list[Pattern[str]]", now: float) -> None:
         """Read what changes rarely. May block while the process's memory is locked."""
         age = now - self.stat.start / procfs.TICKS

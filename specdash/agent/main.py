@@ -122,6 +122,8 @@ class Agent(object):
         if self._in in ready:
             try:
                 data = os.read(self._in, 65536)
+            except BlockingIOError:
+                return True  # stdin and stdout may be one socket, which does not block
             except OSError:
                 return False
             if not data:

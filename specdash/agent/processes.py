@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 AT_MOST_EVERY = 2.0
 """Seconds between two frames while nothing important has changed."""
-PATIENCE = 3.0
+PATIENCE = 2.0
 """Seconds that reading one file of /proc may take."""
 SHORTEST_PAUSE, LONGEST_PAUSE, KERNEL_PAUSE = 2.0, 20.0, 120.0
 """Seconds until a process that does not match is looked at again: half its age, or a kernel thread's."""
@@ -188,7 +188,7 @@ class Processes(object):
         """Whether the process is still there."""
         try:
             process.glance(now)
-            if now >= process.look_due:
+            if now >= process.look_due and not process.asleep_in_the_kernel:
                 self.crew.wait_for(process.pid, process.look, names, now)
                 process.user = self._user(process.uid)
         except Stuck:
@@ -231,6 +231,7 @@ class Processes(object):
         """Look for CUDA contexts: at the owners that NVML names first, at most two files a round."""
         owners = frozenset(self._owners())
         due = [process for process in self._watched.values() if now >= process.uvm_due]
+        due = [process for process in due if not process.asleep_in_the_kernel]
         due.sort(key=lambda process: (process.pid not in owners, process.uvm_due))
         due = [process for process in due if process.pid not in self.crew.stuck]
         for process in due[:MAPS_A_ROUND]:

@@ -98,6 +98,10 @@ def test_a_card_lost_while_we_look_keeps_its_name_and_size(
         before = agent.wait(Gpus, lambda frame: frame.cards).cards[1]
         stub.write(gpus=2, gpu={"mem_used_mib": 100}, faults={"nvmlDeviceGet*@1": "GPU_IS_LOST"})
         lost = agent.wait(Gpus, lambda frame: frame.cards[1].error).cards[1]
+        stub.write(gpus=2, gpu={"mem_used_mib": 100})
+        assert agent.wait(Gpus, lambda frame: not frame.cards[1].error).cards[1].used_mib == 100
+    # What came back may be another card: it was looked up anew.
+    assert stub.calls().count(("nvmlDeviceGetHandleByIndex_v2", 1, 0)) == 2
     assert lost == Card(
         index=1, uuid=before.uuid, name=before.name, bus=before.bus, total_mib=143771, error="GPU is lost"
     )

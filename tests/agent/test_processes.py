@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from typing import Any
 import pytest
 
 from specdash.agent import procfs, sockets, wire
+from specdash.agent.details import Watched
+from specdash.agent.host import Host
 from specdash.agent.processes import fit
 from specdash.monitor.frames import Process, Processes
 from tests.agent.driver import RunningAgent
@@ -25,13 +28,16 @@ MARK = "made-up-" + uuid.uuid4().hex[:8]
 """In the title of every process made here: nothing else on the machine matches."""
 
 WAIT = "import sys; print('up', flush=True); sys.stdin.read()"
-PARENT = (
+SPAWN = (
     "import subprocess, sys\n"
-    "child = subprocess.Popen(['helper', '-c', 'import sys; sys.stdin.read()'],"
-    f" executable={sys.executable!r})\n"
+    f"child = subprocess.Popen(['NAME', '-c', CODE], executable={sys.executable!r})\n"
     "print(child.pid, flush=True)\n"
     "sys.stdin.read()\n"
 )
+GRANDCHILD = "import sys; sys.stdin.read()"
+CHILD = "import sys; sys.stdin.readline()\n" + SPAWN.replace("NAME", "late").replace("CODE", repr(GRANDCHILD))
+PARENT = SPAWN.replace("NAME", "helper").replace("CODE", repr(CHILD))
+"""Starts a child, which starts one of its own when a line comes."""
 
 Make = Callable[..., "subprocess.Popen[str]"]
 
@@ -113,6 +119,11 @@ def test_descendants_belong_to_the_server_even_when_it_has_left_them(make: Make,
     server.wait()
     orphan = see(agent, child, lambda process: process.ppid != server.pid)
     assert orphan.argv[0] == "helper"
+    assert server.stdin is not None
+    server.stdin.write("\n")
+    server.stdin.flush()
+    late = int(first_line(server))
+    assert see(agent, late).argv[0] == "late"
 
 
 def test_new_processes_and_stopped_ones_are_told_of_at_once(make: Make, agent: RunningAgent) -> None:
@@ -125,9 +136,20 @@ def test_new_processes_and_stopped_ones_are_told_of_at_once(make: Make, agent: R
     server.send_signal(signal.SIGCONT)
     assert see(agent, server.pid, lambda process: process.state == "S")
     server.kill()
-    agent.wait(Processes, lambda frame: [process for process in frame.list if process.state == "Z"])
+    dead = see(agent, server.pid, lambda process: process.state == "Z")
+    assert dead.argv[0] == f"sglang::scheduler_TP0 {MARK}"  # the kernel tells it no more
     server.wait()
     agent.wait(Processes, lambda frame: not frame.list)
+
+
+def test_only_states_that_matter_are_worth_a_frame_of_their_own() -> None:
+    process = Watched(Host(), os.getpid())
+    prints = {}
+    for state in "RSDTtZ":
+        process.stat.state = state
+        prints[state] = process.fingerprint
+    assert prints["R"] == prints["S"] == prints["D"]
+    assert len({prints[state] for state in "RTtZ"}) == 4
 
 
 def test_a_program_that_becomes_a_server_is_noticed(make: Make, agent: RunningAgent) -> None:
@@ -253,6 +275,29 @@ def test_arguments_that_are_no_unicode_do_not_break_a_frame(make: Make, agent: R
     first_line(server)
     watch(agent)
     assert see(agent, server.pid).argv[-1] == "/models/\ufffd\ufffd"
+
+
+SLEEPER = (
+    "#define _GNU_SOURCE\n#include <unistd.h>\nint main(void) { if (vfork() == 0) pause(); return 0; }\n"
+)
+"""A parent that waits for its vfork child sleeps uninterruptibly, until the child is killed."""
+
+
+def test_a_process_asleep_in_the_kernel_tells_where(agent: RunningAgent, tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc: no process that sleeps uninterruptibly can be made")
+    (tmp_path / "sleeper.c").write_text(SLEEPER)
+    subprocess.run(["gcc", "-o", tmp_path / MARK, tmp_path / "sleeper.c"], check=True)
+    parent = subprocess.Popen([tmp_path / MARK])
+    try:
+        watch(agent)
+        seen = see(agent, parent.pid, lambda process: process.state == "D")
+        assert seen.argv == (str(tmp_path / MARK),)
+        assert seen.wchan or os.getuid() != 0
+    finally:
+        for process in agent.wait(Processes).list:
+            os.kill(process.pid, signal.SIGKILL)
+        parent.wait()
 
 
 def test_the_agent_itself_is_never_a_server(agent: RunningAgent) -> None:

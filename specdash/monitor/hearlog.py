@@ -9,6 +9,7 @@ import msgspec
 from specdash.monitor.frames import Log, LogState
 from specdash.monitor.learning import Course, follow
 from specdash.monitor.memory import Memory, ServerMemory
+from specdash.monitor.movement import with_environment
 from specdash.monitor.ownpolls import strip
 from specdash.monitor.reading import LogReading, begin, read
 
@@ -31,7 +32,7 @@ def take_log(memory: Memory, frame: Log) -> Memory:
         source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None)
         line_open = not raw.endswith(b"\n") if raw else server.line_open
         reading = read(reading, data, written)
-        return replace(
+        heard = replace(
             server,
             reading=reading,
             source=source,
@@ -39,6 +40,7 @@ def take_log(memory: Memory, frame: Log) -> Memory:
             polls_hidden=server.polls_hidden + hidden,
             course=_course(server, reading, frame, written),
         )
+        return heard if reading.environment is server.reading.environment else with_environment(heard)
 
     return _for_log(memory, frame.path, take)
 

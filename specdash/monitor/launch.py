@@ -10,6 +10,7 @@ import msgspec
 from specdash.engines.grammar import Grammar, Rule
 from specdash.engines.schema import FACTS, Kind, Marker
 from specdash.monitor.bars import Bar, is_repeated, new_owner, owner
+from specdash.monitor.environment import hear_nccl
 from specdash.monitor.facts import read_arguments
 from specdash.monitor.milestones import Checklist, ItemKey, Moment
 from specdash.monitor.numerals import real, whole
@@ -52,6 +53,7 @@ class Launch:
         self.bar_at = reading.last_bar_at
         self.nccl_at = reading.last_nccl_at
         self.warmup_at = reading.last_warmup_at
+        self.environment = reading.environment
 
     @property
     def serving(self) -> bool:
@@ -207,6 +209,7 @@ class Launch:
 
     def _nccl(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:
         self.nccl_at = now.at
+        self.environment = hear_nccl(self.environment, record.text)
         phase = self.standing().phase
         if phase in (None, "boot") and not self.over:
             self.checklist.begin(("target", "dist_init", None, self._rank(told, record)), now)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from specdash.engines.grammar import Grammar
+from specdash.monitor.environment import Sight
 from specdash.monitor.frames import Http, Process
 from specdash.monitor.learning import Course
 from specdash.monitor.limits import Learned, Limits
@@ -16,7 +17,7 @@ from specdash.monitor.rail import Drawn
 from specdash.monitor.reading import LogReading
 from specdash.monitor.servers import Family, Titles
 from specdash.monitor.signatures import Book
-from specdash.monitor.state import Alert, Figures, HostState, LogSource, Server
+from specdash.monitor.state import Alert, EnvRow, Figures, HostState, LogSource, Server
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +74,10 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """When its processes were last looked at."""
     names: Mapping[int, str] = {}
     """What every worker ever seen is called, the lost ones among them."""
+    sights: Mapping[int, Sight] = {}
+    """pid → its environment as it was before a title overwrote it, where we came in time."""
+    environment: tuple[EnvRow, ...] = ()
+    """What reached which rank, made from the sights and from NCCL's lines."""
     compilers: tuple[str, ...] = ()
     """Names of compilers that were at work for it when its processes were last looked at."""
     bytes_read: tuple[float, int] | None = None

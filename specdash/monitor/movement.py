@@ -6,8 +6,10 @@ from collections.abc import Mapping
 
 import msgspec
 
+from specdash.monitor.environment import by_rank, first_sights
 from specdash.monitor.frames import Process
 from specdash.monitor.memory import CpuWindow, Moved, ServerMemory
+from specdash.monitor.milestones import rank_order
 from specdash.monitor.servers import Family, called
 
 WINDOW_S = 10.0
@@ -35,18 +37,34 @@ def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory
         tokens_at=memory.moved.tokens_at,
         loads_at=memory.moved.loads_at,
     )
-    return msgspec.structs.replace(
+    names = {**memory.names, **_called(family)}
+    sights = first_sights(memory.sights, everyone)
+    taken = msgspec.structs.replace(
         memory,
         family=family,
         cpu=cpu,
         compilers=_compilers(family, cpu),
         states={p.pid: _state(memory.states.get(p.pid), p.state, at) for p in everyone},
         lost=_lost(memory, family, at),
-        names={**memory.names, **_called(family)},
+        names=names,
+        sights=sights,
         looked_at=at,
         bytes_read=read or memory.bytes_read,
         moved=moved,
     )
+    return taken if sights is memory.sights and names == memory.names else with_environment(taken)
+
+
+def with_environment(memory: ServerMemory) -> ServerMemory:
+    """What reached which rank, looked at anew."""
+    rows = by_rank(
+        memory.sights,
+        memory.family.main.pid,
+        dict(sorted(memory.names.items(), key=lambda entry: rank_order(entry[1]))),
+        memory.reading.grammar.spec.processes.environment,
+        memory.reading.environment,
+    )
+    return msgspec.structs.replace(memory, environment=rows)
 
 
 def _called(family: Family) -> dict[int, str]:

@@ -78,6 +78,7 @@ def outcome(
         stop_requested=launch.stop_requested,
         crash_line=launch.crash_line,
         ended=launch.ended,
+        environment=launch.environment,
         trouble=heard.trouble,
         carry=launch.carry(
             pending=pending,

@@ -52,6 +52,7 @@ def paint(
         log=memory.source,
         ranks=_ranks(memory, gpus),
         ranks_expected=reading.ranks_expected or facts.ranks,
+        environment=memory.environment,
         processes=0 if memory.gone_at is not None and not family.members else 1 + len(family.members),
         state=judgement.state,
         phase=judgement.phase,

@@ -123,6 +123,8 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     """First line that only a dying server prints."""
     ended: int | None = None
     """Line with which the process went."""
+    environment: Mapping[int, Mapping[str, str]] = MappingProxyType({})
+    """pid, as its lines name it → variables that NCCL says it has found there."""
     trouble: Any = None
     """Candidates for a root cause; see ``specdash.monitor.trouble``."""
     carry: Carry = Carry()

@@ -135,6 +135,31 @@ class Step(Value, frozen=True, kw_only=True):
     children: tuple[Step, ...] = ()
 
 
+EnvState = Literal["seen", "missing", "rewritten", "unknown"]
+
+
+class EnvCell(Value, frozen=True, kw_only=True):
+    """One variable in one process."""
+
+    state: EnvState
+    """``rewritten``: it is there, with another value than it was started with. ``unknown``: the environment
+    was overwritten by a process title or may not be read; ``value`` is then what it must have been given."""
+    value: str | None = None
+    source: str | None = None
+    """Who says so, where it is not the process's own environment: ``NCCL``, ``resource tracker``, ``main
+    process``."""
+
+
+class EnvRow(Value, frozen=True, kw_only=True):
+    """One variable, rank by rank."""
+
+    name: str
+    main: EnvCell
+    """What the server itself was started with."""
+    cells: dict[str, EnvCell]
+    """Rank → what reached it, in the order of the ranks."""
+
+
 class Lamp(Value, frozen=True, kw_only=True):
     """One of the five readiness signals: log line, port, health code, model list, one generated token."""
 
@@ -183,6 +208,8 @@ class Server(Value, frozen=True, kw_only=True):
     log: LogSource | None = None
     ranks: tuple[Rank, ...] = ()
     ranks_expected: int | None = None
+    environment: tuple[EnvRow, ...] = ()
+    """Variables that steer the engine and NCCL, as each process was first seen."""
     processes: int = 0
     state: State = "unknown"
     phase: Phase | None = None

@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document, LogDocument
 from specdash.monitor.frames import Disk
-from specdash.monitor.state import Alert, Gpu, HostState, Lamp, Server
+from specdash.monitor.state import Alert, EnvState, Gpu, HostState, Lamp, Server
 from specdash.monitor.words import ALARM_STATES, Severity
 
 
@@ -19,6 +19,15 @@ class Worker(Document, frozen=True, kw_only=True):
     pid: int
     state: str
     gpu: tuple[int, ...]
+
+
+class EnvValue(Document, frozen=True, kw_only=True):
+    """One variable in one rank."""
+
+    state: EnvState
+    value: str | None
+    source: str | None
+    """Who says so, where it is not the rank's own environment."""
 
 
 class EngineNow(Document, frozen=True, kw_only=True):
@@ -46,6 +55,10 @@ class ServerDocument(LogDocument, frozen=True, kw_only=True):
     truth: str
     readiness: dict[str, dict[str, Any]]
     workers: tuple[Worker, ...]
+    env: dict[str, dict[str, EnvValue]]
+    """Variable → rank → what was seen of it."""
+    eta_s: float | None
+    """Until ready, by earlier starts of this kind."""
     engine_now: EngineNow
 
 
@@ -201,6 +214,14 @@ def _server(server: Server, now: float) -> ServerDocument:
         workers=tuple(
             Worker(rank=rank.name, pid=rank.pid, state=rank.state, gpu=rank.gpus) for rank in server.ranks
         ),
+        env={
+            row.name: {
+                rank: EnvValue(state=cell.state, value=cell.value, source=cell.source)
+                for rank, cell in row.cells.items()
+            }
+            for row in server.environment
+        },
+        eta_s=server.eta_s,
         engine_now=EngineNow(
             tok_s=figures.tok_s,
             running=figures.running,

@@ -13,8 +13,9 @@ from tests.nvmlstub.stub import NvmlStub, build
 INTERPRETERS = interpreters()
 
 
-def pytest_report_header() -> str:
-    return "agent runs under: " + ", ".join(f"{version} ({path})" for version, path in INTERPRETERS.items())
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    found = ", ".join(f"{version} ({path})" for version, path in INTERPRETERS.items())
+    terminalreporter.write_line(f"Pythons that the agent was run under: {found}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

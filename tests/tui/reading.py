@@ -30,3 +30,14 @@ async def settle(pilot: Pilot[Any]) -> Dashboard:
     app.board.apply()
     await pilot.pause()
     return app.board
+
+
+async def until(pilot: Pilot[Any], words: str) -> str:
+    """The screen, once these words are on it."""
+    app = pilot.app
+    assert isinstance(app, SpecdashApp)
+    for _ in range(400):
+        if words in screen_text(app):
+            return screen_text(app)
+        await pilot.pause(0.025)
+    raise AssertionError(f"{words!r} never came:\n{screen_text(app)}")

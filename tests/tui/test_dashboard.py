@@ -13,7 +13,7 @@ from specdash.tui.widgets.logframe import LogPane
 from tests.tui import states
 from tests.tui.conftest import Make
 from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
-from tests.tui.reading import SIZES, screen_lines, screen_text, settle
+from tests.tui.reading import SIZES, screen_lines, screen_text, settle, until
 from tests.tui.test_words_on_panes import STATES
 
 
@@ -95,8 +95,7 @@ async def test_a_new_picture_is_shown_within_a_frame_and_only_changed_lines_are_
         gpus = list(source.state.gpus)
         gpus[2] = msgspec.structs.replace(gpus[2], card=msgspec.structs.replace(gpus[2].card, util=55))
         source.set(msgspec.structs.replace(source.state, gpus=tuple(gpus)))
-        await pilot.pause(0.3)
-        assert "55%" in screen_text(app)
+        await until(pilot, "55%")
         assert drawn == [3], "the third card's line, below the titles, and no other"
 
 
@@ -299,11 +298,7 @@ async def test_help_opens_and_closes_and_the_palette_names_servers_and_themes(ma
         await pilot.pause()
         assert "search in the log" not in screen_text(app)
         await pilot.press("colon", *"vllm")
-        await app.workers.wait_for_complete(
-            [worker for worker in app.workers if not worker.name.startswith("source")]
-        )
-        await pilot.pause(0.3)
-        assert "server vllm:8000" in screen_text(app)
+        await until(pilot, "server vllm:8000")
         await pilot.press("escape")
         app.use_theme("nord")
         await settle(pilot)

@@ -12,7 +12,7 @@ from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.state import Alert, HostState, LogSource, Owner
 from tests.tui import states
 from tests.tui.conftest import Make
-from tests.tui.reading import SIZES, screen_lines, screen_text, settle
+from tests.tui.reading import SIZES, screen_lines, screen_text, settle, until
 
 NASTY = [
     "[/b]",
@@ -108,9 +108,8 @@ async def test_markup_in_names_is_shown_as_it_is(make_app: Make) -> None:
     async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)
         assert screen_text(app).count("[red]x[/red]") > 5
-        await pilot.press("colon")
-        await pilot.pause(0.2)
-        assert "[red]x[/red]" in screen_text(app)
+        await pilot.press("colon", *"server")
+        await until(pilot, "server [red]x[/red]")
 
 
 async def test_a_search_for_markup_is_a_search_for_text(make_app: Make) -> None:

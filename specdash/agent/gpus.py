@@ -103,7 +103,10 @@ class Gpus(object):
             self._error = readings.say_init(error)
         else:
             self._ready = True
-            self._error = None if self._cards else "the driver finds no GPU"
+            self._error = None
+            if not self._cards:
+                self._error = "the driver finds no GPU"
+                self._let_go(now)
             return
         self._retry_at = now + self.retry
 

@@ -190,10 +190,14 @@ def test_without_a_driver_the_reason_is_given(pynvml_folder: Path) -> None:
     assert error == "no NVIDIA driver library (libnvidia-ml.so.1)"
 
 
-def test_a_host_without_cards_says_so(stub: NvmlStub, start: Callable[..., RunningAgent]) -> None:
+def test_a_host_without_cards_says_so_and_finds_one_that_comes(
+    stub: NvmlStub, start: Callable[..., RunningAgent]
+) -> None:
     stub.write(gpus=0)
     with start() as agent:
         assert agent.wait(Gpus).error == "the driver finds no GPU"
+        stub.write(gpus=1)
+        assert agent.wait(Gpus, lambda frame: frame.cards).error is None
 
 
 def test_an_old_driver_is_read_by_its_older_calls_and_says_which(

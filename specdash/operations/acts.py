@@ -18,6 +18,7 @@ import msgspec
 from specdash.errands import RequestError
 from specdash.monitor.state import HostState
 from specdash.operations import replies
+from specdash.operations.replies_probe import Probe
 from specdash.operations.work import Launch, SignalName, Target
 
 _T = TypeVar("_T")
@@ -117,13 +118,13 @@ class Hands:
         paths: Sequence[str] = (),
         modules: Sequence[str] = (),
         python: str | None = None,
-    ) -> replies.Probe:
+    ) -> Probe:
         """What a launch meets: ports, file systems, limits, versions."""
         request = {
             "r": "probe", "ports": list(ports), "paths": list(paths), "modules": list(modules),
             "python": python,
         }  # fmt: skip
-        return await self._ask(replies.Probe, request)
+        return await self._ask(Probe, request)
 
     async def read_file(self, path: str, limit: int = FILE_LIMIT) -> replies.File:
         """A file's bytes, hash and what kind of a file it is; ``exists`` is false where there is none."""

@@ -12,7 +12,7 @@ import tomli
 
 from specdash.monitor.commandline import flag
 from specdash.operations.checks import Line, bad, ok, unknown, warn
-from specdash.operations.replies import Python
+from specdash.operations.replies_probe import Python
 
 
 class FlagRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

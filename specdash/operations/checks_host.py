@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.operations.freeing import is_clean, says
-from specdash.operations.replies import Listener, Place, Port, Shm, Stat
+from specdash.operations.replies import Stat
+from specdash.operations.replies_probe import Listener, Place, Port, Shm
 
 SHM_LEAST_MIB, SHM_USUAL_MIB = 256, 2048
 """NCCL and multiprocessing need it; docker gives 64 MiB unless told otherwise."""

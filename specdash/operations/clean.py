@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from specdash.operations.acts import Acts
+from specdash.operations.freeing import key_of
 from specdash.operations.plan import Place, Plan, Step
 from specdash.operations.rules import Rules, guard, make
 from specdash.operations.stop import free_step
@@ -49,10 +50,9 @@ def plan_for(
     """The plan to end the chosen candidates (None: all of them)."""
     picked = [one for one in seen.offered if chosen is None or one.holder.pid in chosen]
     left = [one for one in seen.offered if one not in picked]
-    steps = [*_end(picked, "host"), *_end(picked, "outside")]
-    if seen.cards or picked or acts.state.gpus:
-        steps.append(free_step(acts.state, _cards(acts, seen, picked)))
-    steps += _files(seen)
+    steps = [*_end(picked, "host"), *_end(picked, "outside"), *_files(seen)]
+    if acts.state.gpus:
+        steps.append(free_step(acts.state, _cards(acts, seen, picked, left)))
     told = [*seen.warnings, *map(_not_touched, left)]
     told += [f"left alone: {line}" for line in seen.listed]
     subject = _subject(acts, picked)
@@ -76,14 +76,18 @@ def _subject(acts: Acts, picked: Sequence[Candidate]) -> str:
     return "the GPUs" if acts.state.gpus else "leftovers"
 
 
-def _cards(acts: Acts, seen: Survey, picked: Sequence[Candidate]) -> tuple[str, ...]:
-    """What must be clean afterwards: whatever is dirty and no living server's; else what looks clean now."""
+def _cards(
+    acts: Acts, seen: Survey, picked: Sequence[Candidate], left: Sequence[Candidate]
+) -> tuple[str, ...]:
+    """What must be clean afterwards: whatever is freed or dirty, but for cards that somebody keeps.
+
+    Where that is nothing: the cards that look clean now.
+    """
     freed = {index for one in picked for index in one.gpus}
-    also = tuple(gpu.card.uuid or str(gpu.card.index) for gpu in acts.state.gpus if gpu.card.index in freed)
-    wanted = tuple(dict.fromkeys((*seen.cards, *also)))
-    if wanted:
-        return wanted
-    return tuple(gpu.card.uuid or str(gpu.card.index) for gpu in acts.state.gpus if not gpu.owners)
+    kept = {index for one in left for index in one.gpus}
+    gpus = [gpu for gpu in acts.state.gpus if gpu.card.index not in kept]
+    wanted = [gpu for gpu in gpus if gpu.card.index in freed or key_of(gpu) in seen.cards]
+    return tuple(key_of(gpu) for gpu in wanted or [gpu for gpu in gpus if not gpu.owners])
 
 
 def _end(picked: Sequence[Candidate], place: Place) -> Iterator[Step]:

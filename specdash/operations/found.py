@@ -16,6 +16,7 @@ from specdash.operations.managers import Manager
 from specdash.operations.scrub import launch_without_secrets
 from specdash.operations.sight import SESSION_ONLY, Sight
 from specdash.operations.work import How, Launch
+from specdash.sanitise import REDACTED
 
 KEPT = 50
 
@@ -106,11 +107,22 @@ class Memory:
         """What was seen on this host, the newest first."""
         seen = [found for path in self._folder.glob("*.json") if (found := _read(path)) is not None]
         mine = [found for found in seen if found.target == target]
-        return sorted(mine, key=lambda found: found.taken, reverse=True)
+        return [_usable(found) for found in sorted(mine, key=lambda found: found.taken, reverse=True)]
 
     def _path(self, target: str, name: str) -> Path:
         plain = "".join(c if c.isalnum() or c in "-_." else "-" for c in f"{target}-{name}")
         return self._folder / f"{plain}.json"
+
+
+def _usable(found: Found) -> Found:
+    """Variables that were not kept are left out and named; a command line that lost a word stays unusable."""
+    launch = found.launch
+    lost = sorted(name for name, value in launch.env.items() if value == REDACTED)
+    env = {name: value for name, value in launch.env.items() if name not in lost}
+    broken = any(REDACTED in word for word in launch.argv)
+    told = (f"{', '.join(lost)} in its environment: secrets are not kept; it starts without",) if lost else ()
+    launch = msgspec.structs.replace(launch, env=env, secrets_lost=broken)
+    return msgspec.structs.replace(found, launch=launch, missing=(*found.missing, *told))
 
 
 def _read(path: Path) -> Found | None:

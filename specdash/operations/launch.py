@@ -102,14 +102,15 @@ def shown(launch: Launch) -> tuple[str, ...]:
 
 
 def _missing(wish: Wish) -> list[str]:
-    told_first = [f"could not be read: {one}" for one in wish.missing]
-    if wish.launch.secrets_lost:
-        told_first.append("its keys or passwords were not kept: it cannot be started from memory")
-    return told_first
+    return [f"not known: {one}" for one in wish.missing]
 
 
 def _refused(plan: Plan, lines: Sequence[Line], rules: Rules) -> Plan:
-    """Red that is not forced refuses the plan."""
+    """Red that is not forced refuses the plan, and so do keys that were not kept."""
+    starts = [step.work.launch for step in plan.steps if isinstance(step.work, Start)]
+    if any(launch.secrets_lost for launch in starts):
+        words = "its command line had keys or passwords, which are never kept: write it into a profile"
+        return msgspec.structs.replace(plan, refusal=words)
     red = [line for line in lines if not passes(line, rules.forced)]
     if not red:
         return plan

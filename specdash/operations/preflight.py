@@ -13,7 +13,7 @@ from specdash.operations.checks_model import Folder, Speculation
 from specdash.operations.commandline import Asked, read
 from specdash.operations.context import Context
 from specdash.operations.modelfolder import look
-from specdash.operations.replies import Probe
+from specdash.operations.replies_probe import Probe
 from specdash.operations.work import Check, Launch, Outcome
 
 LASTING = frozenset({"model", "draft", "disk", "ulimits", "driver", "files", "version", "flags"})

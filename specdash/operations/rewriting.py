@@ -36,7 +36,10 @@ async def write(ctx: Context, work: Write) -> Outcome:
     except RequestError as error:
         if not unfinished(error):
             raise
-        # Compare-and-swap makes asking again safe: either it was written, and this is refused, or it was not.
+        if (await ctx.hands.read_file(work.path)).sha256 == work.becomes:
+            said = "written; the host's answer was lost, and with it the name of the backup: no undo by U"
+            return Outcome(evidence=said, result={"path": work.path, "sha256": work.becomes})
+        # It was not written: compare-and-swap makes asking again safe.
         written = await ctx.hands.write_file(work.path, data, work.expect, work.link, ctx.token("again"))
     return _written(written, work.path)
 

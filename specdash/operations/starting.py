@@ -26,7 +26,13 @@ TOKEN_LIMIT_S = 120.0
 async def start(ctx: Context, work: Start) -> Outcome:
     """Start it. Asked again under the same token, the host tells of the first start."""
     known = [server.key for server in ctx.hands.state.servers]
-    begun = await ctx.hands.launch(work.launch, ctx.token())
+    if work.launch.secrets_lost:
+        # Taken up from the journal, which keeps no keys: only the host can know whether it was started.
+        begun = await ctx.hands.launched(ctx.token())
+        if not begun.found:
+            return Outcome(state="failed", evidence="its keys were not kept over the cut: launch it anew")
+    else:
+        begun = await ctx.hands.launch(work.launch, ctx.token())
     again = ", already started under this token" if begun.repeat else ""
     result = {"pid": begun.pid, "start": begun.start, "known": known, "run": ctx.token()}
     return Outcome(evidence=f"pid {begun.pid}{again}", result=result)

@@ -1,0 +1,175 @@
+"""Cleaning the cards: exactly what a dead server left, never a monitor, never somebody's job."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.operations import clean
+from specdash.operations.journal import Journal
+from specdash.operations.plan import Plan
+from specdash.operations.rules import Rules
+from specdash.operations.runner import Runner
+from specdash.operations.survey import survey
+from tests.operations.conftest import Carry
+from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, sglang
+
+
+def leftover(host: FakeHost, **more: object) -> Proc:
+    """What the story's GPU 1 was held by: a child that was forked after the GPU was opened."""
+    proc = Proc(900, 9000, "python3 helper", gpu=1, mib=76000, heir_of=(4243,))
+    for name, value in more.items():
+        setattr(proc, name, value)
+    host.add(proc)
+    return proc
+
+
+def titles(plan: Plan) -> list[str]:
+    return [step.title for step in plan.steps]
+
+
+async def test_what_a_dead_server_left_is_ended_and_the_cards_are_verified(
+    host: FakeHost, carry: Carry
+) -> None:
+    others = bystanders(host)
+    leftover(host, obeys=None)
+    plan = await clean.prepare(host)
+    assert titles(plan) == [
+        "ask 900 python3 helper to end",
+        "kill 900 python3 helper",
+        "verify that GPU 1 is clean",
+    ]
+    assert plan.steps[0].preview[0] == "SIGTERM 900  python3 helper  GPU 1  keeps what dead 4243 opened"
+    assert "left alone: 700  dcgm-exporter: DCGM, a monitor" in plan.warnings
+    assert "left alone: 701  nvtop: only has a device open" in plan.warnings
+    plan = await carry(plan)
+    assert host.effects == [("TERM", 900), ("KILL", 900)]
+    assert plan.ok
+    assert "GPU 1 is clean" in plan.steps[-1].evidence
+    assert all(map(host.lives, others))
+
+
+async def test_one_that_obeys_is_not_killed(host: FakeHost, carry: Carry) -> None:
+    leftover(host, obeys=1.0)
+    plan = await carry(await clean.prepare(host))
+    assert host.effects == [("TERM", 900)]
+    assert plan.ok
+
+
+async def test_a_stopped_one_is_killed_without_being_asked(host: FakeHost, carry: Carry) -> None:
+    leftover(host, state="T")
+    plan = await carry(await clean.prepare(host))
+    assert host.effects == [("KILL", 900)]
+    assert plan.ok
+
+
+async def test_a_living_job_is_offered_and_not_ended_by_default(host: FakeHost, carry: Carry) -> None:
+    host.add(Proc(901, 9010, "python3 train.py", gpu=0, mib=5000))
+    plan = await clean.prepare(host)
+    assert any("901" in line and "--force others" in line for line in plan.warnings)
+    plan = await carry(plan)
+    assert host.effects == []
+    assert host.lives(901)
+    assert plan.ok
+    forced = await clean.prepare(host, rules=Rules(forced=("others",)))
+    assert (await carry(forced)).ok
+    assert not host.lives(901)
+
+
+async def test_a_living_servers_processes_are_not_even_offered(host: FakeHost) -> None:
+    sglang(host)
+    seen = await survey(host)
+    assert seen.offered == ()
+    assert any("belongs to sglang:30000 (`kill` ends it)" in line for line in seen.listed)
+
+
+async def test_orphans_of_a_dead_server_are(host: FakeHost) -> None:
+    found = sglang(host)
+    del host.procs[100]
+    host.servers[:] = [msgspec.structs.replace(found, pid=101, diagnoses=(diagnosis("orphan_processes"),))]
+    seen = await survey(host)
+    assert [one.holder.pid for one in seen.offered] == [101, 102]
+    assert all(one.leftover for one in seen.offered)
+
+
+async def test_another_users_process_needs_the_host_name_typed(host: FakeHost) -> None:
+    leftover(host, uid=1000, user="bob")
+    plan = await clean.prepare(host)
+    assert not any(step.risk == "hard" for step in plan.steps)
+    assert any("bob" in line and "--force foreign" in line for line in plan.warnings)
+    seen = await survey(host)
+    ticked = clean.plan_for(host, seen, chosen={900})
+    assert ticked.typing is not None
+    assert ticked.typing.word == "gpubox"
+    assert "bob" in ticked.typing.why
+
+
+async def test_files_of_dead_processes_are_listed_and_removed(host: FakeHost, carry: Carry) -> None:
+    host.leftovers = [
+        {"path": f"/dev/shm/psm_0000000{n}", "size": 4096, "why": "shared memory"} for n in range(8)
+    ]
+    plan = await clean.prepare(host)
+    assert titles(plan)[0] == "remove 8 files of dead processes"
+    assert plan.steps[0].preview[-1] == "and 2 more"
+    assert (await carry(plan)).ok
+    assert host.leftovers == []
+
+
+async def test_memory_nobody_in_a_container_holds_says_where_to_look(host: FakeHost, carry: Carry) -> None:
+    host.container = "lxc"
+    host.add(Proc(31314, 1, "sglang::scheduler_TP1", gpu=1, mib=76000, container="lxc/101"))
+    plan = await clean.prepare(host)
+    assert any("look from the host (cleanup_via" in line for line in plan.warnings)
+    plan = await carry(plan)
+    assert not plan.ok
+    assert plan.failed is not None
+    assert "no process in this container has it: look from the host" in plan.failed.evidence
+
+
+def machine(inner: FakeHost) -> FakeHost:
+    """The hypervisor on which the container runs: its own pids, its own boot id, the same cards."""
+    outer = FakeHost(clock=inner.clock, target="root@hypervisor", name="pve", boot="boot-outer")
+    outer.add(
+        Proc(31300, 1, "python3 -", gpu=1, kind="holder", container="lxc/101", nspid=5),
+        Proc(31314, 3131, "python3 helper", gpu=1, mib=76000, container="lxc/101", nspid=2, heir_of=(31310,)),
+        Proc(40000, 4000, "sglang::scheduler_TP9", gpu=1, mib=300, container="lxc/200", nspid=9),
+        Proc(800, 80, "nvidia-persistenced", gpu=1, kind="holder", protected="keeps the driver loaded"),
+    )
+    for proc in outer.procs.values():
+        proc.obeys = None
+    outer.sees_containers = True
+    return outer
+
+
+async def test_the_second_target_ends_it_under_both_pids_and_only_in_our_container(
+    host: FakeHost, journal: Journal
+) -> None:
+    host.container = "lxc"
+    outer = machine(host)
+    host.add(hidden := Proc(9999, 1, "hidden", gpu=1, mib=76300, container="lxc/101"))
+    outer_end = outer.end
+
+    def end(proc: Proc) -> None:
+        outer_end(proc)
+        hidden.mib -= proc.mib
+
+    outer.end = end  # type: ignore[method-assign]
+    plan = await clean.prepare(host, outer)
+    assert [(step.place, step.title) for step in plan.steps[:2]] == [
+        ("outside", "ask 31314 python3 helper to end on the host outside"),
+        ("outside", "kill 31314 python3 helper on the host outside"),
+    ]
+    assert "31314 (2 in lxc/101)" in plan.steps[0].preview[0]
+    assert any("40000" in line and "--force foreign" in line for line in plan.warnings)
+    runner = Runner(host, journal, outside=outer, clock=host.clock)
+    plan = await runner.run(plan, lambda _: None)
+    assert outer.effects == [("TERM", 31314), ("KILL", 31314)]
+    assert host.effects == []
+    assert outer.lives(40000)
+    assert outer.lives(800)
+
+
+async def test_a_clean_host_needs_nothing_but_a_look(host: FakeHost, carry: Carry) -> None:
+    plan = await carry(await clean.prepare(host))
+    assert titles(plan) == ["verify that GPU 0, 1 are clean"]
+    assert plan.ok
+    assert host.effects == []

@@ -1,0 +1,278 @@
+"""Launch and restart: nothing is started on red, everything is followed to a token, and it starts once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from specdash.errors import SpecdashError
+from specdash.monitor.documents import Progress
+from specdash.monitor.state import LogSource, RailItem, Server
+from specdash.operations import launch as launching
+from specdash.operations.acts import Hands
+from specdash.operations.found import Memory, launch_of
+from specdash.operations.journal import Journal
+from specdash.operations.launch import Wish
+from specdash.operations.plan import Plan
+from specdash.operations.rules import Rules
+from specdash.operations.runner import Runner
+from specdash.operations.sight import look
+from specdash.operations.work import Launch
+from tests.operations.conftest import Carry
+from tests.operations.fakehost import FakeHost, Proc, diagnosis, server, sglang
+
+ARGV = (
+    "python3",
+    "-m",
+    "sglang.launch_server",
+    "--model-path",
+    "/models/target",
+    "--tp",
+    "2",
+    "--port",
+    "30000",
+)
+CONFIG = {"architectures": ["X"], "max_position_embeddings": 262144}
+WISH = Wish(launch=Launch(name="main", engine="sglang", argv=ARGV, log="/var/log/s.log"))
+
+
+@pytest.fixture
+def host() -> FakeHost:
+    host = FakeHost()
+    host.files["/models/target/config.json"] = json.dumps(CONFIG).encode()
+    host.folders["/models/target"] = {"config.json": 10, "model.safetensors": 1 << 30}
+    host.on_launch = begin()
+    return host
+
+
+def begin(**ending: Any) -> Callable[[FakeHost, dict[str, Any]], int]:
+    """What a start does: load for 60 s, then end up as ``ending`` says (ready)."""
+
+    def start(host: FakeHost, request: dict[str, Any]) -> int:
+        host.add(Proc(500, 5000, " ".join(request["argv"]), family="new"))
+        rail = RailItem(
+            phase="weights", mark="active", title="weights", progress=Progress(done=3, total=64, unit="s")
+        )
+        found = server(500, state="loading", phase="weights", rail=(rail,))
+        host.servers.append(found)
+        began = host.clock.now
+
+        def live() -> None:
+            if host.clock.now - began > 60:
+                host.servers[-1] = msgspec.structs.replace(found, rail=(), **{"state": "ready", **ending})
+
+        host.clock.on_sleep.append(live)
+        return 500
+
+    return start
+
+
+def marks(plan: Plan) -> list[str]:
+    return [step.state for step in plan.steps]
+
+
+async def test_a_launch_is_checked_started_followed_and_proven_by_a_token(
+    host: FakeHost, journal: Journal
+) -> None:
+    plan = await launching.prepare(host, WISH)
+    assert [step.title for step in plan.steps] == [
+        "preflight",
+        "start main",
+        "follow it until it serves",
+        "ask for one token",
+    ]
+    assert plan.steps[1].preview[0] == " ".join(ARGV)
+    assert plan.refusal is None
+    seen: list[Plan] = []
+    plan = await Runner(host, journal, clock=host.clock).run(plan, seen.append)
+    assert marks(plan) == ["done"] * 4
+    assert any(p.steps[2].evidence.startswith("weights 3/64, ") for p in seen)
+    assert plan.steps[2].evidence == "ready: serving"
+    assert plan.steps[3].evidence.startswith("a token came back")
+    assert [effect[0] for effect in host.effects] == ["launch", "token"]
+
+
+async def test_red_refuses_the_launch_until_that_check_is_forced(host: FakeHost, carry: Carry) -> None:
+    host.add(Proc(900, 9000, "helper", gpu=1, mib=76000))
+    plan = await launching.prepare(host, WISH)
+    assert plan.refusal is not None
+    assert "gpus: GPU 1 holds 74.2 GiB" in plan.refusal
+    assert "--force gpus" in plan.refusal
+    with pytest.raises(SpecdashError, match="preflight"):
+        await carry(plan)
+    assert host.effects == []
+    forced = await launching.prepare(host, WISH, rules=Rules(forced=("gpus",)))
+    plan = await carry(forced)
+    assert plan.ok
+    assert "forced: gpus" in plan.steps[0].evidence
+
+
+async def test_what_turned_red_since_the_plan_was_shown_stops_it(host: FakeHost, carry: Carry) -> None:
+    plan = await launching.prepare(host, WISH)
+    host.add(Proc(900, 9000, "helper", gpu=1, mib=76000))
+    plan = await carry(plan)
+    assert marks(plan) == ["failed", "skipped", "skipped", "skipped"]
+    assert "GPU 1 holds" in plan.steps[0].evidence
+    assert any(note.startswith("✖ gpus") for note in plan.steps[0].notes)
+    assert host.effects == []
+
+
+@pytest.mark.parametrize(
+    ("ending", "said"),
+    [
+        (
+            {"state": "crashed", "diagnoses": (diagnosis("draft_context_mismatch"),)},
+            "crashed: draft_context_mismatch",
+        ),
+        (
+            {"state": "stalled", "truth": "no progress for 2:00"},
+            "stalled: no progress for 2:00; it was left running",
+        ),
+    ],
+)
+async def test_a_start_that_dies_or_hangs_says_why_and_asks_for_no_token(
+    ending: dict[str, Any], said: str, host: FakeHost, carry: Carry
+) -> None:
+    host.on_launch = begin(**ending)
+    plan = await carry(await launching.prepare(host, WISH))
+    assert marks(plan) == ["done", "done", "failed", "skipped"]
+    assert plan.steps[2].evidence == said
+    assert [effect[0] for effect in host.effects] == ["launch"]
+    assert host.lives(500)
+
+
+async def test_a_stall_that_moves_again_is_waited_out(host: FakeHost, carry: Carry) -> None:
+    host.on_launch = begin(state="stalled")
+    plan = await launching.prepare(host, WISH)
+
+    def move_on() -> None:
+        if host.clock.slept > 70 and host.servers:
+            host.servers[-1] = msgspec.structs.replace(host.servers[-1], state="ready")
+
+    inner = host.on_launch
+
+    def start(self: FakeHost, request: dict[str, Any]) -> int:
+        pid = inner(self, request)
+        self.clock.on_sleep.append(move_on)
+        return pid
+
+    host.on_launch = start
+    assert (await carry(plan)).ok
+
+
+async def test_a_start_that_ends_before_it_was_seen_says_its_exit_status(
+    host: FakeHost, carry: Carry
+) -> None:
+    def end() -> None:
+        for row in host.launched.values():
+            row["exit"] = 2
+
+    def fail(self: FakeHost, request: dict[str, Any]) -> int:
+        self.clock.on_sleep.append(end)
+        return 500
+
+    host.on_launch = fail
+    plan = await carry(await launching.prepare(host, WISH))
+    assert plan.failed is not None
+    assert plan.failed.evidence == "it ended with status 2: see /var/log/s.log"
+
+
+async def test_a_server_that_answers_no_token_is_not_called_ready(host: FakeHost, carry: Carry) -> None:
+    host.token_error = "status 401"
+    plan = await carry(await launching.prepare(host, WISH))
+    assert marks(plan)[-1] == "failed"
+    assert plan.steps[-1].evidence == "no token: status 401 (it wants a key: api_key_env in the profile)"
+
+
+async def test_a_found_server_is_started_again_as_it_was(host: FakeHost, carry: Carry) -> None:
+    found = sglang(host, log=LogSource(path="/var/log/s.log", kind="file", says="x"), version="0.5.16")
+    sight = await look(Hands(host), found)
+    as_it_was = launch_of(host.state, sight)
+    assert as_it_was.launch.argv == ARGV
+    assert as_it_was.launch.env == {"NCCL_ALGO": "Ring", "PATH": "/usr/bin", "HOME": "/root"}
+    assert (as_it_was.launch.cwd, as_it_was.launch.log) == ("/srv", "/var/log/s.log")
+    wish = Wish(launch=as_it_was.launch, missing=as_it_was.missing)
+    host.files["/usr/bin/python3"] = b"\x7fELF"
+    plan = await launching.prepare_restart(host, sight, wish)
+    assert [step.title for step in plan.steps][-5:] == [
+        "verify that GPU 0, 1 are clean",
+        "preflight",
+        "start sglang:30000",
+        "follow it until it serves",
+        "ask for one token",
+    ]
+    plan = await carry(plan)
+    assert plan.ok, plan.failed
+    assert [effect[0] for effect in host.effects] == ["TERM", "launch", "token"]
+
+
+async def test_nothing_is_stopped_for_a_launch_that_cannot_work(host: FakeHost, carry: Carry) -> None:
+    sight = await look(Hands(host), sglang(host))
+    del host.folders["/models/target"]["model.safetensors"]
+    plan = await launching.prepare_restart(host, sight, WISH)
+    assert plan.refusal is not None
+    assert "no weight files" in plan.refusal
+    with pytest.raises(SpecdashError):
+        await carry(plan)
+    assert host.effects == []
+
+
+async def test_what_could_not_be_read_of_a_found_server_is_said(host: FakeHost) -> None:
+    terminal = LogSource(path=None, kind="terminal", says="fd 2 goes to a terminal (/dev/pts/3)")
+    found = sglang(host, log=terminal)
+    host.files["/proc/100/environ"] = b"\0" * 40 + b"A=1\0"
+    as_it_was = launch_of(host.state, await look(Hands(host), found))
+    assert "its environment: overwritten by the process title" in as_it_was.missing
+    assert any("a new one is written to /tmp/specdash-sglang-30000.log" in line for line in as_it_was.missing)
+    assert not as_it_was.launch.whole_env
+
+
+async def test_a_managed_server_is_started_again_by_its_manager(host: FakeHost) -> None:
+    found = sglang(host)
+    host.files["/proc/100/cgroup"] = b"0::/system.slice/sglang.service\n"
+    launch = launch_of(host.state, await look(Hands(host), found)).launch
+    assert (launch.how, launch.unit, launch.argv, launch.env) == ("systemd", "sglang.service", (), {})
+    assert launching.shown(launch)[0] == "systemd start sglang.service"
+
+
+async def test_a_found_start_is_remembered_without_its_secrets(host: FakeHost, tmp_path: Path) -> None:
+    found: Server = sglang(host)
+    host.files["/proc/100/cmdline"] = b"python3\0-m\0sglang.launch_server\0--api-key\0hunter2hunter2\0"
+    host.files["/proc/100/environ"] = b"HF_TOKEN=hf_abcdefghijklmnopqrstuv\0A=1\0"
+    memory = Memory(tmp_path)
+    memory.keep(launch_of(host.state, await look(Hands(host), found)))
+    kept = memory.all(host.target)[0]
+    assert kept.launch.secrets_lost
+    assert kept.launch.env == {"A": "1"}
+    assert any("HF_TOKEN in its environment" in line for line in kept.missing)
+    written = disk(tmp_path)
+    assert b"hunter2" not in written
+    assert b"hf_abc" not in written
+    assert memory.all("another host") == []
+
+
+def disk(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.iterdir())
+
+
+async def test_a_secret_variable_alone_does_not_stop_a_launch_from_memory(
+    host: FakeHost, tmp_path: Path
+) -> None:
+    found = sglang(host)
+    host.files["/proc/100/environ"] = b"HF_TOKEN=hf_abcdefghijklmnopqrstuv\0A=1\0"
+    memory = Memory(tmp_path)
+    memory.keep(launch_of(host.state, await look(Hands(host), found)))
+    assert not memory.all(host.target)[0].launch.secrets_lost
+
+
+async def test_from_a_memory_without_its_keys_nothing_is_started(host: FakeHost, carry: Carry) -> None:
+    wish = msgspec.structs.replace(WISH, launch=msgspec.structs.replace(WISH.launch, secrets_lost=True))
+    plan = await launching.prepare(host, wish)
+    assert plan.refusal is not None
+    assert "never kept" in plan.refusal
+    assert host.effects == []

@@ -29,9 +29,10 @@ Reading:
     ``{"ports":[{port,free,lingering,error,listeners:[row + address]}],"paths":[{path,folder,free_mib,
     total_mib,writable,error}],"shm":{total_mib,used_mib},"limits":{nofile,memlock,nproc: [soft,hard]},
     "python":{version,executable,modules:{name: version|null},error}|null}``. A limit of -1 is none.
-``{"r":"launched","token"}``
-    ``{found,pid,start,boot,at,exit,ended,alive,how,unit,log,argv,supervisor,error}``. ``exit``: as Python's
-    return code (negative: a signal), null while it runs or where it is not known.
+``{"r":"launched","run":token}``
+    By the launch's token (or its own, where it was asked under that): ``{found,pid,start,boot,at,exit,ended,
+    alive,how,unit,log,argv,supervisor,error}``. ``exit``: as Python's return code (negative: a signal), null
+    while it runs or where it is not known.
 
 Changing (refused with the error ``watch-only`` where the agent was started to look only):
 

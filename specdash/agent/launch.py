@@ -79,7 +79,7 @@ def run(acts: "Acts", request: "Json", record: "Record") -> "Json":
 
 def launched(acts: "Acts", request: "Json") -> "Json":
     """The verb: what is known of a launch by now, whoever began it."""
-    record = acts.records.find(request["token"])
+    record = acts.records.find(request.get("run") or request["token"])
     about = record.read("launch") if record else None
     if record is None or about is None:
         return {"found": False}

@@ -4,11 +4,9 @@
 them. Making the folder is the claim: of several that try, one succeeds.
 """
 
-import hashlib
 import json
 import os
 import re
-import shutil
 import stat
 import threading
 import time
@@ -183,6 +181,8 @@ class Records(object):
         if self._swept:
             return
         self._swept = True
+        import shutil  # 1 MiB that most agents never need
+
         for record in self.all():
             over = record.read("exit") if record.read("start") else record.read("answer")
             try:
@@ -202,6 +202,8 @@ def checked(token: object) -> str:
 
 def digest(request: "Json") -> str:
     """The request without its name and number: the same for the same wish."""
+    import hashlib
+
     wish = {key: value for key, value in request.items() if key not in ("id", "token")}
     return hashlib.sha256(json.dumps(wish, sort_keys=True).encode()).hexdigest()
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import re
+import secrets
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,14 @@ class Guest:
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(request).encode() + b"\n")
 
+    async def do(self, verb: str, **fields: Any) -> Any:
+        """Ask for something that has an answer; returns it."""
+        token = secrets.token_hex(8)
+        self.ask(r=verb, id=token, token=token, **fields)
+        reply = await self.hear(frames.Reply, lambda reply: reply.id == token)
+        assert reply.ok, reply.error
+        return reply.value
+
     async def hear(self, kind: type[Any], like: Any = None) -> Any:
         """The next frame of that kind (that ``like`` accepts), or the first one that was passed over."""
         return await asyncio.wait_for(self._hear(kind, like), 12)
@@ -68,7 +77,7 @@ class Guest:
 
 
 @contextlib.asynccontextmanager
-async def agent(sim: Simulation) -> AsyncIterator[Guest]:
+async def agent(sim: Simulation, *, watch: bool = True) -> AsyncIterator[Guest]:
     """Start the agent on the host the way the dashboard does, but through the ``ssh`` program."""
     boot = Bootstrap()
     process = await asyncio.create_subprocess_exec(
@@ -82,7 +91,7 @@ async def agent(sim: Simulation) -> AsyncIterator[Guest]:
     try:
         while boot.magic not in await asyncio.wait_for(process.stdout.readline(), 15):
             pass
-        process.stdin.write(parcel(payload(), {"watch": True, "version": "test"}))
+        process.stdin.write(parcel(payload(), {"watch": watch, "version": "test"}))
         guest = Guest(process)
         guest.ask(r="watch", match=["sglang"], env=["NCCL_.*"], interval=0.3)
         yield guest

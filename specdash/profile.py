@@ -1,0 +1,222 @@
+"""The profile, ``specdash.toml``: hosts, servers, variants, benchmarks, runbooks; typed, and checked whole.
+
+A mistake names the file, the key, the line and the nearest right word. Unknown keys are mistakes, and so is
+an API key: a profile names where the key is, never the key. ``cleanup_via``, ``launcher`` and the rest are
+described in ``specdash config schema``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias
+
+import msgspec
+
+from specdash.errors import SpecdashError
+
+FILE = "specdash.toml"
+SCHEMA = 1
+
+Text: TypeAlias = Annotated[str, msgspec.Meta(min_length=1)]
+Words: TypeAlias = Annotated[tuple[Text, ...], msgspec.Meta(min_length=1)]
+Launcher: TypeAlias = Annotated[
+    str, msgspec.Meta(pattern=r"^(process|systemd:[\w.@:-]+|docker:[\w.-]+|tmux:[\w-]+)$")
+]
+Within: TypeAlias = Annotated[str, msgspec.Meta(pattern=r"^\d+(\.\d+)?\s*(s|m|h)$")]
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Base of every table: a misspelt key is a mistake, not a silent default."""
+
+
+class Host(Table, frozen=True, kw_only=True):
+    """``[hosts.NAME]``: a machine."""
+
+    target: Text
+    """Anything TARGET can be."""
+    cleanup_via: Text | None = None
+    """A second target for cleaning, where the server lives in a container."""
+    watch: bool = False
+    theme: Text | None = None
+    production: bool = False
+    """Kill, clean and patch need the host name typed."""
+
+
+class Needs(Table, frozen=True, kw_only=True):
+    """``[servers.NAME.needs]``: checked before a launch."""
+
+    files: tuple[Text, ...] = ()
+
+
+class Server(Table, frozen=True, kw_only=True):
+    """``[servers.NAME]``: how a server is started."""
+
+    host: Text
+    engine: Text
+    launcher: Launcher = "process"
+    command: Words
+    cwd: Text | None = None
+    log: Text | None = None
+    user: Text | None = None
+    api_key_env: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_]\w*$")] | None = None
+    """Name of the variable, on the host, that holds the key."""
+    api_key_command: Words | None = None
+    """A command on this machine that prints the key."""
+    env: Mapping[Text, str] = {}
+    needs: Needs = Needs()
+
+
+class FilePatch(Table, frozen=True, kw_only=True):
+    """One entry of a variant's ``patches``."""
+
+    file: Text
+    set: Mapping[Text, Any]
+
+
+class Variant(Table, frozen=True, kw_only=True):
+    """``[variants.NAME]``: a named change of a launch."""
+
+    server: Text
+    args: tuple[Text, ...] = ()
+    env: Mapping[Text, str] = {}
+    patches: tuple[FilePatch, ...] = ()
+
+
+class Benchmark(Table, frozen=True, kw_only=True):
+    """``[benchmarks.NAME]``: ours, or a command of your own whose output holds the rate."""
+
+    concurrency: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
+    requests: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    input: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    output: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    repeat: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    api: Literal["chat", "completions"] | None = None
+    command: Words | None = None
+    tok_s: Text | None = None
+    """A regular expression with one group: the rate in the command's output."""
+
+
+class RunbookStep(Table, frozen=True, kw_only=True):
+    """One step: exactly one of ``wait``, ``notify``, ``do`` and ``bench``."""
+
+    wait: Text | None = None
+    """A condition, see ``specdash.conditions``."""
+    within: Within | None = None
+    notify: Text | None = None
+    do: Literal["check", "kill", "clean", "launch", "restart"] | None = None
+    variant: Text | None = None
+    bench: Text | None = None
+
+
+class Runbook(Table, frozen=True, kw_only=True):
+    """``[runbooks.NAME]``: a procedure."""
+
+    steps: Annotated[tuple[RunbookStep, ...], msgspec.Meta(min_length=1)]
+
+
+class Profile(Table, frozen=True, kw_only=True):
+    """A whole profile."""
+
+    schema: Literal[1] = 1
+    hosts: Mapping[str, Host] = {}
+    servers: Mapping[str, Server] = {}
+    variants: Mapping[str, Variant] = {}
+    benchmarks: Mapping[str, Benchmark] = {}
+    runbooks: Mapping[str, Runbook] = {}
+
+    def host_of(self, target: str) -> tuple[str, Host] | None:
+        """The host that a TARGET means: by its name in the profile, or by its own target."""
+        if target in self.hosts:
+            return target, self.hosts[target]
+        return next(((name, host) for name, host in self.hosts.items() if host.target == target), None)
+
+    def servers_of(self, host: str) -> dict[str, Server]:
+        """The servers of a host, by name."""
+        return {name: server for name, server in self.servers.items() if server.host == host}
+
+
+class Mistake(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that is wrong."""
+
+    key: str
+    """``servers.main.launchr``"""
+    line: int | None
+    says: str
+
+    def text(self, path: Path | str) -> str:
+        """``specdash.toml:12: servers.main.launchr: …``"""
+        where = f"{path}:{self.line}" if self.line else str(path)
+        return f"{where}: {self.key}: {self.says}" if self.key else f"{where}: {self.says}"
+
+
+class ProfileError(SpecdashError):
+    """A profile that cannot be used; all its mistakes."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path | str, mistakes: tuple[Mistake, ...]) -> None:
+        first = mistakes[0].text(path)
+        more = len(mistakes) - 1
+        words = f"{more} more mistake{'s' if more > 1 else ''}: specdash config check shows all"
+        super().__init__(first, words if more else None)
+        self.path = path
+        self.mistakes = mistakes
+
+
+def places(given: Path | None = None) -> list[Path]:
+    """Where a profile is looked for, in this order; only the given one where one was given."""
+    import platformdirs
+
+    if given is not None:
+        return [given]
+    return [Path(FILE).absolute(), platformdirs.user_config_path("specdash") / FILE]
+
+
+def find(given: Path | None = None) -> Path | None:
+    """The profile that counts, or None where there is none.
+
+    Raises ``SpecdashError`` where the one that was asked for is not there.
+    """
+    for path in places(given):
+        if path.is_file():
+            return path
+    if given is not None:
+        raise SpecdashError(f"{given}: there is no such profile")
+    return None
+
+
+def load(given: Path | None = None) -> Profile:
+    """The profile that counts; an empty one where there is none. Raises ``ProfileError``."""
+    path = find(given)
+    if path is None:
+        return Profile()
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecdashError(f"{path}: {error}") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path | str = FILE) -> Profile:
+    """A profile from its text. Raises ``ProfileError`` with every mistake."""
+    from specdash.profile_check import read
+
+    profile, mistakes = read(text)
+    if mistakes or profile is None:
+        raise ProfileError(path, tuple(mistakes))
+    return profile
+
+
+def schema() -> dict[str, Any]:
+    """The profile as JSON Schema: an editor that knows it completes and checks."""
+    return msgspec.json.schema(Profile)
+
+
+def shown_path(path: Path) -> str:
+    """A path as it is typed: the home folder as ``~``."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises where there is none
+    text = str(path)
+    return f"~{text[len(home) :]}" if home != "/" and text.startswith(home + os.sep) else text

@@ -1,0 +1,243 @@
+"""Reading a profile: every mistake with its key, its line and the nearest right word."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+import tomli
+
+from specdash.conditions import ConditionError
+from specdash.conditions import parse as parse_condition
+from specdash.profile import (
+    SCHEMA,
+    Benchmark,
+    FilePatch,
+    Host,
+    Mistake,
+    Needs,
+    Profile,
+    Runbook,
+    RunbookStep,
+    Server,
+    Table,
+    Variant,
+)
+from specdash.profile_lines import line_of, lines_of
+
+_KINDS: Final[Mapping[str, type[Table]]] = {
+    "hosts": Host,
+    "servers": Server,
+    "variants": Variant,
+    "benchmarks": Benchmark,
+    "runbooks": Runbook,
+}
+_INNER: Final[Mapping[type[Table], Mapping[str, type[Table]]]] = {
+    Server: {"needs": Needs},
+    Variant: {"patches": FilePatch},
+    Runbook: {"steps": RunbookStep},
+}
+"""Tables within tables: where an unknown key may hide, too."""
+
+_SECRET: Final = re.compile(r"^(?:api_?key|password|passwd|token|secret)$", re.IGNORECASE)
+_TOMLI: Final = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_WHERE: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
+
+
+def read(text: str) -> tuple[Profile | None, list[Mistake]]:
+    """The profile, or None with what is wrong; mistakes in the order of their lines."""
+    try:
+        tree = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        return None, [_not_toml(str(error), text)]
+    lines = lines_of(text)
+    mistakes = [*_unknown_keys(tree, lines)]
+    profile, wrong = _convert(tree, lines)
+    mistakes += wrong
+    if profile is not None:
+        mistakes += _relations(profile, lines)
+    return profile, sorted(mistakes, key=lambda mistake: mistake.line or 0)
+
+
+def _not_toml(message: str, text: str) -> Mistake:
+    match = _TOMLI.search(message)
+    line = int(match["line"]) if match and match["line"] else len(text.splitlines()) or 1
+    return Mistake(key="", line=line, says=f"not TOML: {_TOMLI.sub('', message)}")
+
+
+# ---------------------------------------------------------------------- keys
+
+
+def _unknown_keys(tree: Mapping[str, Any], lines: dict[str, int]) -> Iterator[Mistake]:
+    yield from _strangers(tree, Profile, "", lines)
+    for group, kind in _KINDS.items():
+        tables = tree.get(group)
+        if isinstance(tables, dict):
+            for name, table in tables.items():
+                yield from _within(table, kind, f"{group}.{name}", lines)
+
+
+def _within(table: Any, kind: type[Table], path: str, lines: dict[str, int]) -> Iterator[Mistake]:
+    if not isinstance(table, dict):
+        return
+    yield from _strangers(table, kind, path, lines)
+    for name, inner in _INNER.get(kind, {}).items():
+        value = table.get(name)
+        for row in value if isinstance(value, list) else [value]:
+            yield from _within(row, inner, f"{path}.{name}", lines)
+
+
+def _strangers(
+    table: Mapping[str, Any], kind: type[Table], path: str, lines: dict[str, int]
+) -> Iterator[Mistake]:
+    known = kind.__struct_fields__
+    for key in table:
+        if key not in known:
+            full = f"{path}.{key}" if path else key
+            yield Mistake(key=full, line=line_of(lines, full), says=_stranger(key, known))
+
+
+def _stranger(key: str, known: Iterable[str]) -> str:
+    if _SECRET.match(key):
+        return "a key is never kept in a profile: name its variable (api_key_env) or api_key_command"
+    return f"unknown key{nearest(key, known)}"
+
+
+def nearest(word: str, words: Iterable[str]) -> str:
+    """``; did you mean launcher?`` or nothing."""
+    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.55)
+    return f"; did you mean {close[0]}?" if close else ""
+
+
+# ---------------------------------------------------------------------- types
+
+
+def _convert(tree: Mapping[str, Any], lines: dict[str, int]) -> tuple[Profile | None, list[Mistake]]:
+    """Each table for itself, so that one mistake hides no other."""
+    mistakes: list[Mistake] = []
+    if tree.get("schema", SCHEMA) != SCHEMA:
+        says = f"this specdash reads schema = {SCHEMA}; a newer profile needs a newer specdash"
+        mistakes.append(Mistake(key="schema", line=line_of(lines, "schema"), says=says))
+    groups: dict[str, dict[str, Any]] = {}
+    for group, kind in _KINDS.items():
+        tables = tree.get(group, {})
+        if not isinstance(tables, dict):
+            says = f"write [{group}.NAME]"
+            mistakes.append(Mistake(key=group, line=line_of(lines, group), says=says))
+            continue
+        groups[group] = {}
+        for name, table in tables.items():
+            path = f"{group}.{name}"
+            try:
+                groups[group][name] = msgspec.convert(_pruned(table, kind), kind)
+            except msgspec.ValidationError as error:
+                mistakes.append(_wrong_type(str(error), path, lines))
+    if mistakes:
+        return None, mistakes
+    return msgspec.convert(groups, Profile), []
+
+
+def _pruned(table: Any, kind: type[Table]) -> Any:
+    """Without unknown keys, which have been told of: the rest shall be looked at all the same."""
+    if not isinstance(table, dict):
+        return table
+    kept = {key: value for key, value in table.items() if key in kind.__struct_fields__}
+    for name, inner in _INNER.get(kind, {}).items():
+        value = kept.get(name)
+        if isinstance(value, list):
+            kept[name] = [_pruned(row, inner) for row in value]
+        elif isinstance(value, dict):
+            kept[name] = _pruned(value, inner)
+    return kept
+
+
+def _wrong_type(message: str, path: str, lines: dict[str, int]) -> Mistake:
+    match = _WHERE.search(message)
+    inner = re.sub(r"\[\d*\.*\]", "", match["path"].removeprefix("$")) if match else ""
+    key = f"{path}{inner}"
+    return Mistake(key=key, line=line_of(lines, key), says=_plainly(_WHERE.sub("", message)))
+
+
+def _plainly(message: str) -> str:
+    """msgspec's sentence for a person who writes TOML."""
+    plain = message.replace("Object missing required field", "missing").replace("`", "")
+    plain = re.sub(r"Expected (\S+(?: \| \S+)*), got (\S+)", r"\2 where \1 is expected", plain)
+    plain = plain.replace("null", "nothing").replace("object", "table").replace("array", "a list")
+    if "matching regex '^(process" in plain:
+        return "process, systemd:UNIT, docker:NAME or tmux:SESSION"
+    if "matching regex" in plain and "(s|m|h)" in plain:
+        return "a time as 30s, 5m or 2h"
+    return plain[:1].lower() + plain[1:]
+
+
+# ---------------------------------------------------------------------- what belongs to what
+
+
+def _relations(profile: Profile, lines: dict[str, int]) -> Iterator[Mistake]:
+    def wrong(key: str, says: str) -> Mistake:
+        return Mistake(key=key, line=line_of(lines, key), says=says)
+
+    for name, server in profile.servers.items():
+        if server.host not in profile.hosts:
+            says = f"there is no [hosts.{server.host}]{nearest(server.host, profile.hosts)}"
+            yield wrong(f"servers.{name}.host", says)
+        if server.api_key_env and server.api_key_command:
+            yield wrong(f"servers.{name}.api_key_command", "either this or api_key_env")
+        for variable in server.env:
+            if _SECRET.search(variable.rpartition("_")[2]) and not variable.isdigit():
+                says = "a secret is never kept in a profile: export it on the host"
+                if server.env[variable]:
+                    yield wrong(f"servers.{name}.env.{variable}", says)
+    for name, variant in profile.variants.items():
+        if variant.server not in profile.servers:
+            says = f"there is no [servers.{variant.server}]{nearest(variant.server, profile.servers)}"
+            yield wrong(f"variants.{name}.server", says)
+    yield from _benchmarks(profile, wrong)
+    yield from _runbooks(profile, wrong)
+
+
+def _benchmarks(profile: Profile, wrong: Any) -> Iterator[Mistake]:
+    for name, bench in profile.benchmarks.items():
+        path = f"benchmarks.{name}"
+        if bench.command is None and not bench.concurrency and bench.rate is None:
+            yield wrong(path, "give concurrency or rate, or a command of your own")
+        if bench.command is not None and bench.concurrency:
+            yield wrong(f"{path}.concurrency", "means nothing beside a command of your own")
+        if bench.tok_s is not None:
+            yield from _expression(f"{path}.tok_s", bench.tok_s, wrong)
+
+
+def _expression(key: str, text: str, wrong: Any) -> Iterator[Mistake]:
+    try:
+        groups = re.compile(text).groups
+    except re.error as error:
+        yield wrong(key, f"no regular expression: {error}")
+        return
+    if groups != 1:
+        yield wrong(key, f"needs one group in parentheses for the number, has {groups}")
+
+
+def _runbooks(profile: Profile, wrong: Any) -> Iterator[Mistake]:
+    for name, runbook in profile.runbooks.items():
+        key = f"runbooks.{name}.steps"
+        for number, step in enumerate(runbook.steps, 1):
+            given = [word for word in ("wait", "notify", "do", "bench") if getattr(step, word) is not None]
+            if len(given) != 1:
+                what = " and ".join(given) if given else "nothing"
+                yield wrong(key, f"step {number}: exactly one of wait, notify, do, bench; it has {what}")
+            if step.within is not None and step.wait is None:
+                yield wrong(f"{key}.within", f"step {number}: only beside wait")
+            if step.wait is not None:
+                try:
+                    parse_condition(step.wait)
+                except ConditionError as error:
+                    yield wrong(f"{key}.wait", f"step {number}: {error.message}")
+            if step.variant is not None and step.variant not in profile.variants:
+                says = f"there is no [variants.{step.variant}]{nearest(step.variant, profile.variants)}"
+                yield wrong(f"{key}.variant", f"step {number}: {says}")
+            if step.bench is not None and step.bench not in profile.benchmarks:
+                says = f"there is no [benchmarks.{step.bench}]{nearest(step.bench, profile.benchmarks)}"
+                yield wrong(f"{key}.bench", f"step {number}: {says}")

@@ -133,14 +133,16 @@ def _about(acts: "Acts", path: object, head: int) -> "Json":
                 row["head"] = base64.b64encode(file.read(head)).decode("ascii")
                 if place.path.endswith(".index.json") and found.st_size <= LONGEST_INDEX:
                     file.seek(0)
-                    row["shards"] = _shards(file.read())
+                    shards = _shards(file.read())
+                    if shards is not None:
+                        row["shards"] = shards
     except OSError as error:
         row["error"] = in_words(error)
     return row
 
 
 def _entries(folder: str) -> "list[list[Any]]":
-    """Names and sizes (of what links lead to) in a folder; a broken link has the size null."""
+    """Names and sizes (of what links lead to) in a folder; a link that leads nowhere has the size -1."""
     rows: "list[list[Any]]" = []
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -149,7 +151,7 @@ def _entries(folder: str) -> "list[list[Any]]":
             try:
                 rows.append([entry.name, entry.stat().st_size])
             except OSError:
-                rows.append([entry.name, None])
+                rows.append([entry.name, -1])
     return sorted(rows, key=lambda row: str(row[0]))
 
 

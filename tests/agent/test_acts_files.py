@@ -107,7 +107,7 @@ def test_facts_for_a_check_before_a_launch(hands: Hands, config: Path) -> None:
     assert dict(rows[0]["entries"]) == {
         "config.json": len(OLD),
         "model-1.safetensors": 43,
-        "model-2.safetensors": None,
+        "model-2.safetensors": -1,
         "model.safetensors.index.json": index.stat().st_size,
     }
     assert rows[1]["shards"] == ["model-1.safetensors", "model-2.safetensors"]

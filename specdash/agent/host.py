@@ -25,6 +25,8 @@ class Host(object):
     shm = "/dev/shm"
     uvm = "/dev/nvidia-uvm"
     """The device whose mapping marks a CUDA context."""
+    kmsg = "/dev/kmsg"
+    """The kernel's own log, one record a read."""
     syslog = "/dev/log"
     lock = "/tmp/specdash.lock"
     """One place for every user: whoever has it locked is at work on this host."""

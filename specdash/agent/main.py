@@ -9,6 +9,7 @@ from specdash.agent.acts import Acts
 from specdash.agent.gpus import Gpus
 from specdash.agent.hello import hello
 from specdash.agent.host import load_host
+from specdash.agent.kernel import Kernel
 from specdash.agent.machine import Machine
 from specdash.agent.polls import Polls
 from specdash.agent.processes import Processes
@@ -57,6 +58,7 @@ class Agent(object):
         self.gpus = Gpus(host, self._sample, self.complain, deadline=deadline, retry=retry)
         self.processes = Processes(host, self._sample, self.complain, self.gpus.owners)
         self.machine = Machine(host, self._sample, self.complain)
+        self.kernel = Kernel(host, self._sample, self.complain)
         self.tails = Tails(host, self.outbox, self.complain)
         self.polls = Polls(host, self.outbox.put, self.complain)
         self.acts = Acts(host, options, self.outbox.put, self.complain, self.gpus.owners)
@@ -64,6 +66,7 @@ class Agent(object):
             self.gpus.crew,
             self.processes.crew,
             self.machine.crew,
+            self.kernel.crew,
             self.tails.crew,
         )
         self.outbox.on_room = self.tails.refresh

@@ -168,6 +168,26 @@ class Machine(Frame, frozen=True, kw_only=True):
     disks: tuple[Disk, ...] = ()
 
 
+class KernelLine(msgspec.Struct, frozen=True, kw_only=True):
+    """One line of the kernel's log."""
+
+    at: float
+    """On the host's clock, like every time."""
+    text: str
+    us: int | None = None
+    """Microseconds after boot as the kernel has it: the same from agent to agent, so it tells lines apart."""
+
+
+class Kernel(Frame, frozen=True, kw_only=True):
+    """The newest lines of the kernel's log about GPUs, memory and hung tasks, when one has come."""
+
+    lines: tuple[KernelLine, ...] = ()
+    """All that are kept, oldest first; at most fifty."""
+    denied: bool = False
+    """It may not be read here."""
+    reason: str | None = None
+
+
 class Log(Frame, frozen=True, kw_only=True):
     """Bytes of a log, in order, at most 48 KiB raw each."""
 
@@ -255,7 +275,20 @@ class Tick(Frame, frozen=True, kw_only=True):
 
 
 AnyFrame: TypeAlias = (
-    Hello | Beat | Pong | Gpus | Processes | Machine | Log | LogState | Http | Note | Reply | Link | Tick
+    Hello
+    | Beat
+    | Pong
+    | Gpus
+    | Processes
+    | Machine
+    | Kernel
+    | Log
+    | LogState
+    | Http
+    | Note
+    | Reply
+    | Link
+    | Tick
 )
 
 _decoder: msgspec.json.Decoder[AnyFrame] = msgspec.json.Decoder(AnyFrame)

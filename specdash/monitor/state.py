@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from specdash.monitor.documents import Diagnosis, Milestone, Progress, Verdict
-from specdash.monitor.frames import Card, Disk
+from specdash.monitor.frames import Card, Disk, KernelLine
 from specdash.monitor.words import Phase, Role, Severity, State
 
 Mark = Literal["pending", "active", "done", "failed", "skipped"]
@@ -267,3 +267,7 @@ class HostState(Value, frozen=True, kw_only=True):
     alerts: tuple[Alert, ...] = ()
     notes: tuple[str, ...] = ()
     processes_denied: int = 0
+    kernel: tuple[KernelLine, ...] = ()
+    """What the kernel has said of GPUs, memory and hung tasks, oldest first."""
+    kernel_denied: str | None = None
+    """Why its log cannot be read; None where it can, or that is not known yet."""

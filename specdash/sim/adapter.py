@@ -145,6 +145,7 @@ def make(Host: "Any") -> "Any":
     class SimulatedHost(Host):  # type: ignore[misc]
         simulated = True
         uvm = str(folder / "dev" / "nvidia-uvm")
+        kmsg = str(folder / "dev" / "kmsg")
         syslog = str(folder / "dev" / "log")
         lock = str(folder / "tmp" / "specdash.lock")
 

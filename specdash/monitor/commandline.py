@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 import msgspec
+
+from specdash.monitor.foreign import decoded
+from specdash.monitor.numerals import whole
 
 _SHELLS_AND_TOOLS = frozenset(
     "sh bash dash zsh fish csh tcsh ash busybox sudo su doas env nohup setsid timeout nice ionice taskset"
@@ -77,11 +79,12 @@ def launch_facts(argv: Sequence[str]) -> LaunchFacts:
 
 @lru_cache(maxsize=64)
 def _launch_facts(argv: tuple[str, ...]) -> LaunchFacts:
-    port = _number(flag(argv, "--port", "-p"))
-    tp = _number(flag(argv, "--tp", "--tp-size", "--tensor-parallel-size", "-tp"))
-    pp = _number(flag(argv, "--pp-size", "--pipeline-parallel-size", "-pp"))
-    dp = _number(flag(argv, "--dp", "--dp-size", "--data-parallel-size", "-dp"))
-    nodes = _number(flag(argv, "--nnodes", "-n")) or 1
+    port = whole(flag(argv, "--port", "-p"))
+    port = port if port is not None and 0 < port < 65536 else None
+    tp = whole(flag(argv, "--tp", "--tp-size", "--tensor-parallel-size", "-tp"))
+    pp = whole(flag(argv, "--pp-size", "--pipeline-parallel-size", "-pp"))
+    dp = whole(flag(argv, "--dp", "--dp-size", "--data-parallel-size", "-dp"))
+    nodes = whole(flag(argv, "--nnodes", "-n")) or 1
     sizes = (("DP", dp), ("PP", pp), ("TP", tp))
     parallel = " ".join(f"{name}{size}" for name, size in sizes if size and size > 1) or None
     return LaunchFacts(
@@ -106,10 +109,6 @@ def flag(argv: Sequence[str], *names: str) -> str | None:
     return found
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdecimal() else None
-
-
 def _positional_model(argv: Sequence[str]) -> str | None:
     """``vllm serve MODEL``: the word behind ``serve``."""
     for word, following in pairwise(argv):
@@ -123,13 +122,11 @@ def _speculation(argv: Sequence[str]) -> str | None:
     steps = flag(argv, "--speculative-num-steps", "--spec-tokens")
     config = flag(argv, "--speculative-config", "-sc")
     if config:
-        try:
-            given = json.loads(config)
-        except ValueError:
+        given = decoded(config)
+        if not isinstance(given, dict):
             return "speculation"
-        if isinstance(given, dict):
-            algorithm = str(given.get("method", "draft"))
-            steps = str(given["num_speculative_tokens"]) if "num_speculative_tokens" in given else None
+        algorithm = str(given.get("method", "draft"))
+        steps = str(given["num_speculative_tokens"]) if "num_speculative_tokens" in given else None
     if not algorithm:
         return None
     return f"{algorithm.upper()} {steps} steps" if steps else algorithm.upper()

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 import msgspec
 
+from specdash.monitor.foreign import finite
+
 TOKENS = ("vllm:generation_tokens_total", "sglang:generation_tokens_total")
 PROMPT_TOKENS = ("vllm:prompt_tokens_total", "sglang:prompt_tokens_total")
 RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
@@ -107,7 +109,7 @@ def _samples(text: str) -> Iterator[tuple[str, float]]:
         try:
             for family in text_string_to_metric_families(line):
                 for sample in family.samples:
-                    if sample.value == sample.value:  # not a NaN
+                    if finite(sample.value):
                         yield sample.name, sample.value
         except ValueError:
             continue

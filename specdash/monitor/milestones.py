@@ -12,6 +12,7 @@ from typing import Final, NamedTuple, TypeAlias
 import msgspec
 
 from specdash.monitor.documents import Milestone
+from specdash.monitor.numerals import whole
 from specdash.monitor.words import Happening, Part, Phase, Role
 
 ItemKey: TypeAlias = tuple[Role, Phase, "Part | None", "str | None"]
@@ -76,7 +77,8 @@ def rank_order(rank: str | None) -> tuple[tuple[str, int], ...]:
     for word in rank.split():
         name = word.rstrip("0123456789")
         digits = word[len(name) :]
-        parts.append((name, int(digits) if digits else -1))
+        number = whole(digits)
+        parts.append((name, -1 if number is None else number))
     return tuple(parts)
 
 

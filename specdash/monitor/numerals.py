@@ -5,6 +5,9 @@ from __future__ import annotations
 _DIGITS = 15
 """More digits than this are no count and no port, and Python refuses to convert thousands of them."""
 
+LARGEST = 10**_DIGITS
+"""No count, size or rate of a server comes near this."""
+
 
 def whole(text: str | None) -> int | None:
     """``12`` and ``1,024``; None for anything else."""
@@ -18,4 +21,4 @@ def real(text: str | None) -> float | None:
         value = float(text) if text and len(text) <= 2 * _DIGITS else None
     except ValueError:
         return None
-    return value if value is not None and abs(value) < 10**_DIGITS else None
+    return value if value is not None and abs(value) < LARGEST else None

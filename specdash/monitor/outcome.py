@@ -117,7 +117,7 @@ def _expected(items: Mapping[ItemKey, Item], ranks: int | None) -> tuple[str, ..
         not seen
         or ranks is None
         or len(seen) > ranks
-        or any(not re.fullmatch(r"TP\d+", name) for name in seen)
+        or any(not re.fullmatch(r"TP\d{1,5}", name) for name in seen)
     ):
         return ()
     first = min(int(name[2:]) for name in seen) // ranks * ranks  # on the second of two hosts TP8 comes first

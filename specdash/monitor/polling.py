@@ -5,12 +5,13 @@ A token is never asked for here: that is a decision of the operator or of a laun
 
 from __future__ import annotations
 
-import json
+import re
 from typing import Any
 
 import msgspec
 
 from specdash.monitor import metrics
+from specdash.monitor.foreign import count, decoded, fields, figure
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import Moved, ServerMemory
 from specdash.monitor.state import Figures, Lamp, LampSays
@@ -26,6 +27,10 @@ CONNECT = "connect"
 _NOT_THERE = frozenset({404, 405, 501})
 _AUTH = frozenset({401, 403})
 _OUR_PORTS = 64
+_LONG_BODY = 48 * 1024
+"""As much as the agent sends of an answer: a server with adapters lists dozens of models."""
+_MODEL = re.compile(r'"id"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"object"\s*:\s*"model"')
+_MODELS_NAMED = 3
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,7 +72,7 @@ def _calls(memory: ServerMemory, *, ready: bool) -> tuple[Call, ...]:
     if not listens(memory):
         return (Call(path=CONNECT, every=2.0, limit=2.0),)
     calls: tuple[Call, ...]
-    models = Call(path=MODELS, every=30.0 if MODELS in memory.good_at else 2.0, limit=5.0, body=4096)
+    models = Call(path=MODELS, every=30.0 if MODELS in memory.good_at else 2.0, limit=5.0, body=_LONG_BODY)
     if not ready or HEALTH not in memory.good_at:
         calls = (Call(path=HEALTH, every=2.0, limit=3.0), models)
     else:
@@ -78,9 +83,9 @@ def _calls(memory: ServerMemory, *, ready: bool) -> tuple[Call, ...]:
 
 
 def _counters(memory: ServerMemory) -> tuple[Call, ...]:
-    loads = Call(path=LOADS, every=2.0, limit=3.0, body=16384)
+    loads = Call(path=LOADS, every=2.0, limit=3.0, body=_LONG_BODY)
     every = 2.0 if memory.figures.running else 5.0
-    page = Call(path=METRICS, every=every, limit=5.0, keep=metrics.KEEP, body=16384)
+    page = Call(path=METRICS, every=every, limit=5.0, keep=metrics.KEEP, body=_LONG_BODY)
     if memory.family.engine == "sglang" and LOADS not in memory.lacks:
         return (loads,)
     return (page,)
@@ -141,19 +146,19 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
     loads = _loads(answer.body)
     if not loads:
         return memory
-    running = sum(_int(load.get("num_running_reqs")) for load in loads)
-    stamp = max((_float(load.get("timestamp")) or 0.0 for load in loads), default=0.0)
+    running = sum(count(load.get("num_running_reqs")) for load in loads)
+    stamp = max((figure(load.get("timestamp")) or 0.0 for load in loads), default=0.0)
     fresh = stamp > (memory.moved.loads_at or 0.0)
-    speed = sum(_float(load.get("gen_throughput")) or 0.0 for load in loads)
-    accepted = [_float((load.get("speculative") or {}).get("accept_length")) for load in loads]
+    speed = sum(figure(load.get("gen_throughput")) or 0.0 for load in loads)
+    accepted = [figure(fields(load.get("speculative")).get("accept_length")) for load in loads]
     figures = Figures(
         at=answer.at,
         source="/v1/loads",
         # The gauge freezes at its last value: without work it is nothing, and in a hang it is unknown.
         tok_s=0.0 if not running else speed if fresh else None,
         running=running,
-        waiting=sum(_int(load.get("num_waiting_reqs")) for load in loads),
-        kv_pct=max((_float(load.get("token_usage")) or 0.0 for load in loads), default=0.0) * 100,
+        waiting=sum(count(load.get("num_waiting_reqs")) for load in loads),
+        kv_pct=max((figure(load.get("token_usage")) or 0.0 for load in loads), default=0.0) * 100,
         accept_len=max((value for value in accepted if value), default=None),
     )
     moved = msgspec.structs.replace(memory.moved, loads_at=stamp or None)
@@ -170,31 +175,18 @@ def _with_figures(memory: ServerMemory, figures: Figures, moved: Moved) -> Serve
 
 
 def _loads(body: str) -> list[dict[str, Any]]:
-    try:
-        page = json.loads(body)
-    except ValueError:
-        return []
-    loads = page.get("loads") if isinstance(page, dict) else None
+    loads = fields(decoded(body)).get("loads")
     return [load for load in loads if isinstance(load, dict)] if isinstance(loads, list) else []
-
-
-def _int(value: object) -> int:
-    return int(value) if isinstance(value, (int, float)) else 0
-
-
-def _float(value: object) -> float | None:
-    return float(value) if isinstance(value, (int, float)) else None
 
 
 def model_ids(answer: Http | None) -> tuple[str, ...]:
     """The models that ``/v1/models`` names."""
     if answer is None or answer.status != 200:
         return ()
-    try:
-        page = json.loads(answer.body)
-    except ValueError:
-        return ()
-    data = page.get("data") if isinstance(page, dict) else None
+    page = decoded(answer.body)
+    if page is None:  # cut off, or no JSON at all
+        return tuple(_MODEL.findall(answer.body))
+    data = fields(page).get("data")
     if not isinstance(data, list):
         return ()
     return tuple(str(model["id"]) for model in data if isinstance(model, dict) and "id" in model)
@@ -257,5 +249,7 @@ def _models_lamp(answer: Http | None) -> Lamp:
         return Lamp(name="models", says=says, value=answer.error, at=answer.at)
     ids = model_ids(answer)
     if ids:
-        return Lamp(name="models", says="yes", value=", ".join(ids), at=answer.at)
+        named = ", ".join(ids[:_MODELS_NAMED])
+        more = f" and {len(ids) - _MODELS_NAMED} more" if len(ids) > _MODELS_NAMED else ""
+        return Lamp(name="models", says="yes", value=named + more, at=answer.at)
     return Lamp(name="models", says="waiting", value=f"{answer.status}, no model", at=answer.at)

@@ -8,11 +8,11 @@ the open bar of another process.
 
 from __future__ import annotations
 
-import json
 import re
 from typing import Final, NamedTuple
 
 from specdash.engines.grammar import Grammar
+from specdash.monitor.foreign import decoded
 from specdash.sanitise import sanitise
 
 GIANT: Final = 4096
@@ -100,9 +100,8 @@ def strip_layers(text: str) -> str:
 
 def _unwrap(text: str) -> tuple[str | None, str | None]:
     """The message inside a JSON log line, and its time; None where it is no such line."""
-    try:
-        fields = json.loads(text)
-    except ValueError:
+    fields = decoded(text)
+    if not isinstance(fields, dict):
         return None, None
     message = next((fields[key] for key in _MESSAGE_KEYS if isinstance(fields.get(key), str)), None)
     if message is None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, RankSeen
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
+from specdash.monitor.numerals import whole
 from specdash.monitor.polling import HEALTH, MODELS
 from specdash.monitor.state import Gpu
 
@@ -149,7 +150,8 @@ def _order(rank: str) -> tuple[str, int]:
     """TP2 before TP10."""
     head = rank.rstrip("0123456789")
     digits = rank[len(head) :]
-    return head, int(digits) if digits else -1
+    number = whole(digits)
+    return head, -1 if number is None else number
 
 
 def _card(gpu: Gpu, now: float) -> CardSeen:

@@ -15,6 +15,7 @@ from typing import Any
 from specdash import __version__
 from specdash.door import admit
 from specdash.errands import Errands
+from specdash.intake import take
 from specdash.lessons import Lessons
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
@@ -152,7 +153,7 @@ class Session:
         frame = admit(frame)
         if self._options.on_frame is not None:
             self._options.on_frame(frame)
-        before, self._memory = self._memory, observe(self._memory, frame)
+        before, self._memory = self._memory, take(self._memory, frame)
         if isinstance(frame, Hello):
             self._introduce()
             self._errands.again()

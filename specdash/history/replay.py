@@ -7,11 +7,12 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 
 from specdash.history.recording import Recording
+from specdash.intake import take
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Log
 from specdash.monitor.memory import Rules
-from specdash.monitor.observe import acknowledge, observe, start
+from specdash.monitor.observe import acknowledge, start
 from specdash.monitor.state import HostState
 
 LONGEST_GAP_S = 30.0
@@ -141,7 +142,7 @@ class ReplaySource:
     def _play_until(self, second: float, most: int | None = None) -> None:
         while self._next is not None and self._next[0] <= second and most != 0:
             self.second, frame = self._next
-            before, self._memory = self._memory, observe(self._memory, frame)
+            before, self._memory = self._memory, take(self._memory, frame)
             if isinstance(frame, Log):
                 self._logs.keep(frame, before, self._memory)
             self._next = next(self._playable, None)

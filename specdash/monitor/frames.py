@@ -9,29 +9,35 @@ recording stays readable.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 PROTOCOL = 1
 
+Moment: TypeAlias = Annotated[float, msgspec.Meta(ge=0.0, le=1e11)]
+"""Seconds since the epoch, up to the year 5138: a time that no calendar has is refused at the door."""
+Amount: TypeAlias = Annotated[float, msgspec.Meta(ge=-1e15, le=1e15)]
+Whole: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**53), le=2**53)]
+"""What no host has cannot come in: sums and quotients of what did stay finite and exact."""
+
 
 class Frame(msgspec.Struct, frozen=True, kw_only=True, tag_field="t", tag=str.lower):
     """Base of all frames."""
 
-    at: float
+    at: Moment
 
 
 class Hello(Frame, frozen=True, kw_only=True):
     """The agent has started: who and where it is, and whether it may act."""
 
-    proto: int
+    proto: Whole
     specdash: str
     host: str
     boot: str
     """The kernel's boot id: a process is (boot, pid, start), never a pid."""
-    pid: int
-    uid: int
+    pid: Whole
+    uid: Whole
     user: str
     python: str
     kernel: str = ""
@@ -41,45 +47,45 @@ class Hello(Frame, frozen=True, kw_only=True):
     """Why we think we are inside a container (``docker``, ``lxc``, ``pid namespace``), or None."""
     simulated: bool = False
     """A made-up host; the screen says so."""
-    cpus: int = 1
+    cpus: Whole = 1
 
 
 class Beat(Frame, frozen=True, kw_only=True):
     """Once a second of real time, whatever else happens: the link and the agent live."""
 
-    n: int
+    n: Whole
 
 
 class Pong(Frame, frozen=True, kw_only=True):
     """The answer to a ping; carries its number back."""
 
-    n: int
+    n: Whole
 
 
 class CardProcess(msgspec.Struct, frozen=True):
     """A compute process as NVML names it; inside a container the pid may be the host's."""
 
-    pid: int
-    mib: int | None = None
+    pid: Whole
+    mib: Whole | None = None
 
 
 class Card(msgspec.Struct, frozen=True, kw_only=True):
     """One GPU, one sample. None means: could not be read. An error is never a 0."""
 
-    index: int
+    index: Whole
     uuid: str | None = None
     name: str | None = None
     bus: str | None = None
-    total_mib: int | None = None
-    used_mib: int | None = None
+    total_mib: Whole | None = None
+    used_mib: Whole | None = None
     """total - free - reserved (NVML v2); v1's used, driver reserve included, where there is no v2."""
     memory_call: Literal["v2", "v1"] | None = None
-    util: int | None = None
-    power_w: float | None = None
-    power_limit_w: float | None = None
-    temp_c: int | None = None
-    sm_mhz: int | None = None
-    sm_max_mhz: int | None = None
+    util: Whole | None = None
+    power_w: Amount | None = None
+    power_limit_w: Amount | None = None
+    temp_c: Whole | None = None
+    sm_mhz: Whole | None = None
+    sm_max_mhz: Whole | None = None
     throttle: tuple[str, ...] = ()
     processes: tuple[CardProcess, ...] | None = None
     mig: bool = False
@@ -87,7 +93,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     """Why this card (or part of it) could not be read: ``GPU is lost``, ``no answer for 5 s``."""
     missing: tuple[str, ...] = ()
     """Names of fields this card or driver does not support."""
-    at: float | None = None
+    at: Moment | None = None
     """When these values were read, where that is not the frame's time: the card is slow to answer."""
 
 
@@ -103,30 +109,30 @@ class Gpus(Frame, frozen=True, kw_only=True):
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """A process of a server, or an owner of GPU memory."""
 
-    pid: int
-    ppid: int
-    start: int
+    pid: Whole
+    ppid: Whole
+    start: Whole
     """Clock ticks after boot (field 22 of /proc/PID/stat): with boot id and pid the identity."""
-    started: float
+    started: Amount
     """The same as seconds since the epoch."""
-    pgid: int = 0
-    sid: int = 0
-    uid: int = 0
+    pgid: Whole = 0
+    sid: Whole = 0
+    uid: Whole = 0
     user: str = ""
     state: str = "?"
     """R S D T Z as the kernel has it."""
     comm: str = ""
     argv: tuple[str, ...] = ()
     """The command line; a process title where the process has set one."""
-    cpu_s: float | None = None
-    rss_mib: int | None = None
-    read_bytes: int | None = None
-    threads: int = 1
+    cpu_s: Amount | None = None
+    rss_mib: Whole | None = None
+    read_bytes: Whole | None = None
+    threads: Whole = 1
     cwd: str | None = None
     out: str | None = None
     """Where fd 1 goes: a path, ``pipe:[1]``, ``/dev/pts/3``, ``(deleted)`` kept."""
     err: str | None = None
-    ports: tuple[int, ...] = ()
+    ports: tuple[Whole, ...] = ()
     """TCP ports it listens on."""
     bind: str | None = None
     """The address of the first of them, as the kernel has it (``0.0.0.0``, ``127.0.0.1``, ``::``)."""
@@ -136,7 +142,7 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """Chosen variables as first seen. None: not readable."""
     env_blanked: bool = False
     """The environment was overwritten by a process title: a missing name means unknown."""
-    nspid: int | None = None
+    nspid: Whole | None = None
     cgroup: str | None = None
     wchan: str | None = None
 
@@ -145,7 +151,7 @@ class Processes(Frame, frozen=True, kw_only=True):
     """Every process that matches the watch, with its descendants, and every owner of GPU memory."""
 
     list: tuple[Process, ...] = ()
-    denied: int = 0
+    denied: Whole = 0
     """Processes of other users whose details could not be read."""
 
 
@@ -153,28 +159,28 @@ class Disk(msgspec.Struct, frozen=True):
     """One file system."""
 
     path: str
-    free_mib: int
-    total_mib: int
+    free_mib: Whole
+    total_mib: Whole
 
 
 class Machine(Frame, frozen=True, kw_only=True):
     """RAM, shared memory, disks: every ten seconds."""
 
-    ram_used_mib: int | None = None
-    ram_total_mib: int | None = None
-    shm_used_mib: int | None = None
-    shm_total_mib: int | None = None
-    load_1m: float | None = None
+    ram_used_mib: Whole | None = None
+    ram_total_mib: Whole | None = None
+    shm_used_mib: Whole | None = None
+    shm_total_mib: Whole | None = None
+    load_1m: Amount | None = None
     disks: tuple[Disk, ...] = ()
 
 
 class KernelLine(msgspec.Struct, frozen=True, kw_only=True):
     """One line of the kernel's log."""
 
-    at: float
+    at: Moment
     """On the host's clock, like every time."""
     text: str
-    us: int | None = None
+    us: Whole | None = None
     """Microseconds after boot as the kernel has it: the same from agent to agent, so it tells lines apart."""
 
 
@@ -194,15 +200,15 @@ class Log(Frame, frozen=True, kw_only=True):
     path: str
     file: str
     """Identity of the file: ``device:inode``."""
-    offset: int
+    offset: Whole
     """Where ``data`` begins in the file."""
-    size: int
+    size: Whole
     """The file's size when read: what is still behind is ``size - offset - len``."""
     text: str | None = None
     """The bytes, where they are whole UTF-8: a person can read a recording."""
     data: bytes | None = None
     """The bytes in base64, where they are not."""
-    mtime: float = 0.0
+    mtime: Amount = 0.0
     """The file's modification time on the host's clock."""
     head: str | None = None
     """SHA-1 of the first min(end, 256) bytes of the file, where end = offset + len: the cursor that goes on
@@ -223,8 +229,8 @@ class LogState(Frame, frozen=True, kw_only=True, tag="logstate"):
 
     path: str
     error: str | None = None
-    size: int | None = None
-    mtime: float | None = None
+    size: Whole | None = None
+    mtime: Amount | None = None
 
 
 class Http(Frame, frozen=True, kw_only=True):
@@ -233,12 +239,12 @@ class Http(Frame, frozen=True, kw_only=True):
     server: str
     path: str
     """The request's path; ``connect`` for a bare TCP connect."""
-    status: int | None = None
+    status: Whole | None = None
     error: str | None = None
     """``refused``, ``timeout``, ``reset``, or the text of the failure."""
-    ms: float | None = None
+    ms: Amount | None = None
     body: str = ""
-    local_port: int | None = None
+    local_port: Whole | None = None
     """Our end of the connection: the server's access line shows it, so our own lines can be told apart."""
 
 
@@ -265,9 +271,9 @@ class Link(Frame, frozen=True, kw_only=True):
     reason: str | None = None
     key: str | None = None
     """The diagnosis key of the reason, ``ssh_*``."""
-    retry_in_s: float | None = None
-    attempt: int = 0
-    rtt_ms: float | None = None
+    retry_in_s: Amount | None = None
+    attempt: Whole = 0
+    rtt_ms: Amount | None = None
 
 
 class Tick(Frame, frozen=True, kw_only=True):

@@ -29,6 +29,13 @@ def test_frames_of_the_agent_come_in() -> None:
             b'{"t":"beat","at":"soon","n":1}',
             b"[" * 100_000,
             b'{"t":"beat","at":1e999,"n":1}',
+            b'{"t":"beat","at":1e17,"n":1}',
+            b'{"t":"beat","at":-1,"n":1}',
+            b'{"t":"beat","at":1,"n":1e308}',
+            b'{"t":"beat","at":1,"n":18446744073709551616}',
+            b'{"t":"gpus","at":1,"cards":[{"index":0,"used_mib":%d}]}' % 10**30,
+            b'{"t":"gpus","at":1,"cards":[{"index":0,"power_w":1e308}]}',
+            b'{"t":"machine","at":1,"load_1m":NaN}',
         ),
     ],
 )

@@ -162,7 +162,7 @@ def _header(path: Path) -> Header:
         schema = msgspec.json.decode(first, type=_AnySchema).schema
     except OSError as error:
         raise RecordingError(f"cannot read {path}: {error.strerror or error}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise nothing from None
     if schema > SCHEMA:
         raise RecordingError(
@@ -171,7 +171,7 @@ def _header(path: Path) -> Header:
         )
     try:
         header = msgspec.json.decode(first, type=Header)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         raise nothing from None
     return msgspec.structs.replace(header, host=clean_line(header.host))
 
@@ -180,7 +180,7 @@ def _frame(line: bytes) -> AnyFrame | None:
     """None for another version's frame, or a line that is damaged."""
     try:
         return admit(decode(line))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
 
 

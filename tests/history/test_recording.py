@@ -144,6 +144,7 @@ def test_a_recording_of_schema_1_is_readable_for_ever() -> None:
         (gzip.compress(b'{"t":"recording","schema":1}\n'), "is no recording of specdash"),
         (b"\x1f\x8b", "is no recording of specdash"),
         (bytes(range(256)) * 9, "is no recording of specdash"),
+        (gzip.compress(b'{"t":"recording","x":' + b"[" * 100_000 + b"\n"), "is no recording of specdash"),
         (gzip.compress(b'{"t":"recording","schema":2,"x":1}\n'), "was made by a newer specdash (schema 2"),
     ],
 )

@@ -204,6 +204,11 @@ class Hands:
             raise RequestError(f"{request['r']}: the host's answer was not understood: {error}") from None
 
 
+def by_unit(launch: Launch) -> bool:
+    """A unit or container that is there already is started by its name; how is its own business."""
+    return launch.how in ("systemd", "docker") and launch.unit is not None
+
+
 def unfinished(error: RequestError) -> bool:
     """The host knows that this was begun under its token, and not whether it was done."""
     return error.message.startswith("unfinished:")

@@ -7,6 +7,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from specdash.monitor.documents import SCHEMA, Document
+
 Mark: TypeAlias = Literal["ok", "warning", "error", "unknown"]
 GLYPHS: Final[dict[Mark, str]] = {"ok": "✓", "warning": "▲", "error": "✖", "unknown": "?"}
 
@@ -56,3 +58,17 @@ def unknown(key: str, seen: str) -> Line:
 def gib(mib: float) -> str:
     """Memory or disk as the screens say it."""
     return f"{mib / 1024:.1f} GiB" if mib >= 1024 else f"{mib:.0f} MiB"
+
+
+class LinesDocument(Document, frozen=True, kw_only=True):
+    """What ``check`` and ``doctor`` print with ``--json``."""
+
+    schema: int = SCHEMA
+    checks: tuple[Line, ...]
+    ok: bool
+
+
+def lines_document(lines: Sequence[Line]) -> str:
+    """As text."""
+    document = LinesDocument(checks=tuple(lines), ok=all(passes(line, ()) for line in lines))
+    return msgspec.json.format(msgspec.json.encode(document), indent=1).decode()

@@ -46,7 +46,7 @@ def launch_of(state: HostState, sight: Sight) -> Found:
     launch = Launch(
         name=server.name,
         engine=server.engine,
-        argv=() if how in ("systemd", "docker") else sight.argv,
+        argv=sight.argv,
         env={} if how != "process" else _environment(sight.env),
         whole_env=how == "process" and sight.env is not None,
         cwd=sight.cwd if how == "process" else None,

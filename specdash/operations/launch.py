@@ -8,17 +8,24 @@ from collections.abc import Sequence
 import msgspec
 
 from specdash.monitor.state import HostState
-from specdash.operations import preflight
-from specdash.operations.acts import Acts, Hands
+from specdash.operations import patch, preflight
+from specdash.operations.acts import Acts, Hands, by_unit
 from specdash.operations.checks import Line, passes, told
 from specdash.operations.freeing import key_of
-from specdash.operations.plan import Plan, Step
+from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import launch_without_secrets
 from specdash.operations.sight import Sight
 from specdash.operations.stop import stop_steps, strangers, warnings
 from specdash.operations.stop import subject as subject_of
-from specdash.operations.work import Ask, Check, Follow, Launch, Start
+from specdash.operations.work import Ask, Check, Edit, Follow, Launch, Start
+
+
+class FileChange(msgspec.Struct, frozen=True, kw_only=True):
+    """Values that a file must have before the start."""
+
+    path: str
+    edits: tuple[Edit, ...]
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,14 +40,16 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """The engine's version at the last start that became ready."""
     missing: tuple[str, ...] = ()
     """What of a found server's start could not be read."""
+    changes: tuple[FileChange, ...] = ()
+    """A variant's patches."""
 
 
-async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None) -> Plan:
+async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None, kind: Kind = "launch") -> Plan:
     """The plan to launch. Its first step carries the preflight as it looks now; red refuses it."""
     rules = rules or Rules()
-    lines = await preflight.examine(Hands(acts), _check(wish, rules))
-    steps = start_steps(wish, rules, lines)
-    plan = make(acts, "launch", wish.launch.name, steps, warnings=_missing(wish))
+    lines = _expecting(await preflight.examine(Hands(acts), _check(wish, rules)), wish)
+    steps = (*await _changes(acts, wish), *start_steps(wish, rules, lines))
+    plan = make(acts, kind, wish.launch.name, steps, warnings=_missing(wish))
     return _refused(guard(plan, rules), lines, rules)
 
 
@@ -51,13 +60,37 @@ async def prepare_restart(acts: Acts, sight: Sight, wish: Wish, *, rules: Rules 
     launch that cannot work.
     """
     rules = rules or Rules()
-    lines = await preflight.examine(Hands(acts), _check(wish, rules), lasting=True)
+    lines = _expecting(await preflight.examine(Hands(acts), _check(wish, rules), lasting=True), wish)
     stop = tuple(stop_steps(acts.state, sight, forced=rules.forced))
-    steps = (*stop, *start_steps(wish, rules, lines))
+    steps = (*stop, *await _changes(acts, wish), *start_steps(wish, rules, lines))
     told_first = [*warnings(sight), *_missing(wish)]
     plan = make(acts, "restart", subject_of(sight.server), steps, warnings=told_first)
     plan = guard(plan, rules, foreign=strangers(acts.state, sight.living))
     return _refused(plan, lines, rules)
+
+
+async def _changes(acts: Acts, wish: Wish) -> list[Step]:
+    """The variant's patches, as far as the files do not have these values already."""
+    steps: list[Step] = []
+    for change in wish.changes:
+        try:
+            plan = await patch.prepare(acts, change.path, change.edits)
+        except patch.NothingToDo:
+            continue
+        steps.extend(plan.steps)
+    return steps
+
+
+def _expecting(lines: Sequence[Line], wish: Wish) -> tuple[Line, ...]:
+    """A draft that does not fit yet is no reason to refuse what will patch it: the plan looks again after."""
+    if not wish.changes:
+        return tuple(lines)
+    return tuple(
+        msgspec.structs.replace(line, mark="warning")
+        if line.key == "draft" and line.mark == "error"
+        else line
+        for line in lines
+    )
 
 
 def start_steps(wish: Wish, rules: Rules, lines: Sequence[Line]) -> tuple[Step, ...]:
@@ -88,7 +121,9 @@ def _check(wish: Wish, rules: Rules) -> Check:
 def shown(launch: Launch) -> tuple[str, ...]:
     """The literal start, without secrets."""
     clean = launch_without_secrets(launch)
-    lines = [shlex.join(clean.argv)] if clean.argv else [f"{clean.how} start {clean.unit}"]
+    if by_unit(clean):
+        return (f"{_STARTS[clean.how]} {clean.unit}",)
+    lines = [shlex.join(clean.argv)]
     if clean.whole_env:
         lines.append(f"with the environment it had: {len(clean.env)} variables")
     else:
@@ -96,9 +131,12 @@ def shown(launch: Launch) -> tuple[str, ...]:
     for word, value in (("in", clean.cwd), ("as", clean.user), ("output to", clean.log)):
         if value:
             lines.append(f"{word} {value}")
-    if clean.how != "process" and clean.argv:
+    if clean.how != "process":
         lines.append(f"by {clean.how} {clean.unit or ''}".rstrip())
     return tuple(lines)
+
+
+_STARTS = {"systemd": "systemctl start", "docker": "docker start"}
 
 
 def _missing(wish: Wish) -> list[str]:

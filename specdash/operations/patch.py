@@ -16,6 +16,10 @@ from specdash.operations.work import Edit, Look, TakeBack, Write
 from specdash.sanitise import clean_line
 
 
+class NothingToDo(SpecdashError):
+    """The file has these values already."""
+
+
 async def prepare(acts: Acts, path: str, changes: Sequence[Edit], *, rules: Rules | None = None) -> Plan:
     """The plan for changing these values of a file: its preview is the diff.
 
@@ -25,7 +29,7 @@ async def prepare(acts: Acts, path: str, changes: Sequence[Edit], *, rules: Rule
     before = file.bytes
     after = edits.apply(path, before, [(edit.key, edit.value) for edit in changes])
     if after == before:
-        raise SpecdashError(f"{path}: nothing would change")
+        raise NothingToDo(f"{path}: nothing would change")
     write = Write(
         path=path,
         edits=tuple(changes),

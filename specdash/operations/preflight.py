@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from specdash.errands import RequestError
 from specdash.monitor.commandline import launch_facts
 from specdash.operations import checks_engine, checks_host, checks_model
-from specdash.operations.acts import Hands
+from specdash.operations.acts import Hands, by_unit
 from specdash.operations.checks import Line, ok, passes, told, unknown
 from specdash.operations.checks_model import Folder, Speculation
 from specdash.operations.commandline import Asked, read
@@ -63,11 +63,11 @@ async def examine(hands: Hands, work: Check, *, lasting: bool = False) -> tuple[
     lines = [*_host(hands, work, asked, probe), *await _models(hands, asked)]
     lines += checks_host.files(await hands.stat_files(work.files)) if work.files else []
     found = probe.python.modules.get(launch.engine) if probe.python else None
-    if launch.argv:
+    if by_unit(launch):
+        lines.append(ok("flags", f"as {launch.how} has them in {launch.unit}"))
+    elif launch.argv:
         lines.append(checks_engine.version(launch.engine, probe.python, work.last_good))
         lines += checks_engine.flags(launch.engine, launch.argv, found)
-    elif launch.how != "process":
-        lines.append(ok("flags", f"as {launch.how} has them in {launch.unit}"))
     return tuple(line for line in lines if not lasting or line.key in LASTING)
 
 
@@ -88,6 +88,8 @@ def _host(hands: Hands, work: Check, asked: Asked, probe: Probe) -> Iterator[Lin
 
 
 async def _models(hands: Hands, asked: Asked) -> list[Line]:
+    if asked.launch.how == "docker":
+        return [unknown("model", "inside the container: not looked into")]
     if asked.model is None:
         return [unknown("model", "not on the command line")]
     target = await look(hands, asked, asked.model)

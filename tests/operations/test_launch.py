@@ -236,8 +236,8 @@ async def test_a_managed_server_is_started_again_by_its_manager(host: FakeHost) 
     found = sglang(host)
     host.files["/proc/100/cgroup"] = b"0::/system.slice/sglang.service\n"
     launch = launch_of(host.state, await look(Hands(host), found)).launch
-    assert (launch.how, launch.unit, launch.argv, launch.env) == ("systemd", "sglang.service", (), {})
-    assert launching.shown(launch)[0] == "systemd start sglang.service"
+    assert (launch.how, launch.unit, launch.env) == ("systemd", "sglang.service", {})
+    assert launching.shown(launch) == ("systemctl start sglang.service",)
 
 
 async def test_a_found_start_is_remembered_without_its_secrets(host: FakeHost, tmp_path: Path) -> None:

@@ -1,0 +1,195 @@
+"""What every command that changes a host shares: its options, the way to the host, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import click
+
+from specdash.commands.targets import ask_on_terminal, options_from, target_options
+from specdash.errors import SpecdashError
+
+if TYPE_CHECKING:
+    from specdash.monitor.state import HostState
+    from specdash.operations.desk import Desk
+    from specdash.operations.journal import Journal
+    from specdash.operations.plan import Kind, Plan
+    from specdash.operations.rules import Rules
+    from specdash.profile import Host, Profile
+    from specdash.session import Session
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+EXIT_FAILED, EXIT_NO_CONNECTION, EXIT_REFUSED = 1, 3, 4
+
+
+class Refused(SpecdashError):
+    """Not done: watch only, or nobody said yes."""
+
+    exit_code: ClassVar[int] = EXIT_REFUSED
+
+
+class NoConnection(SpecdashError):
+    """The host cannot be reached, or not any more."""
+
+    exit_code: ClassVar[int] = EXIT_NO_CONNECTION
+
+
+_PROFILE = click.option(
+    "--profile", type=click.Path(path_type=Path), help="The profile; else specdash.toml here, else yours."
+)
+_SERVER = click.option("--server", metavar="NAME|PID", help="Which server, where there are several.")
+_FORCE = click.option(
+    "--force", multiple=True, metavar="CHECK", help="Go on although this is red; may be given again."
+)
+_ACTING = (
+    click.option("--dry-run", is_flag=True, help="Only show the plan: literal signals, commands, bytes."),
+    click.option("--yes", is_flag=True, help="Do it without asking; without a terminal nothing else does."),
+    _FORCE,
+)
+
+
+def looking_options(command: _F) -> _F:
+    """For commands that only look, by the same profile."""
+    for option in reversed((_SERVER, _PROFILE)):
+        command = option(command)
+    return target_options(command)
+
+
+def acting_options(command: _F) -> _F:
+    """For commands that change something."""
+    for option in reversed((*_ACTING, _SERVER, _PROFILE)):
+        command = option(command)
+    return target_options(command)
+
+
+@dataclass
+class Scene:
+    """A host that is connected, and everything a command needs to plan for it."""
+
+    session: Session
+    profile: Profile
+    host_name: str | None
+    """The host's name in the profile."""
+    host: Host | None
+    journal: Journal
+    given: dict[str, Any]
+    outside: Session | None = None
+    told: set[str] = field(default_factory=set)
+
+    @property
+    def state(self) -> HostState:
+        """The newest picture."""
+        return self.session.state
+
+    @property
+    def rules(self) -> Rules:
+        """What must be typed, and what is forced."""
+        from specdash.operations.rules import Rules
+
+        production = bool(self.host and self.host.production)
+        return Rules(production=production, forced=tuple(self.given.get("force") or ()))
+
+
+def say(text: str) -> None:
+    """Narration: on stderr, so that stdout stays a document."""
+    click.echo(text, err=True)
+
+
+Prepare = Callable[[Scene], Awaitable["Plan"]]
+
+
+def run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool = False) -> None:
+    """Connect, plan, ask, act; ends the process with the exit code.
+
+    ``outside``: the profile's ``cleanup_via`` is connected, too.
+    """
+    if given["watch"]:
+        raise Refused(f"{kind} changes the host, and --watch never does")
+    sys.exit(asyncio.run(_run(target, given, kind, prepare, outside=outside)))
+
+
+async def _run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool) -> int:
+    from specdash.commands.carrying import carry_out
+
+    async with scene(target, given, outside=outside) as here:
+        if here.session.watch_only or (here.host and here.host.watch):
+            raise Refused(f"{kind} changes the host, and the profile says watch = true for it")
+        return await carry_out(here, kind, prepare)
+
+
+@contextlib.asynccontextmanager
+async def scene(target: str, given: dict[str, Any], *, outside: bool = False) -> AsyncIterator[Scene]:
+    """A connected host, looked at as `status` looks; let go of at the end.
+
+    Raises ``NoConnection`` where it cannot be reached.
+    """
+    from specdash.operations.journal import Journal
+    from specdash.profile import load
+    from specdash.session import open_source
+
+    profile = load(given.get("profile"))
+    named = profile.host_of(target)
+    options = options_from(given, prompter=ask_on_terminal())
+    session = open_source(named[1].target if named else target, options)
+    async with contextlib.AsyncExitStack() as stack:
+        await stack.enter_async_context(_connected(session))
+        second: Session | None = None
+        if outside and named is not None and named[1].cleanup_via:
+            second = open_source(named[1].cleanup_via, options_from(_second(given), ask_on_terminal()))
+            await stack.enter_async_context(_connected(second))
+        yield Scene(
+            session=session,
+            profile=profile,
+            host_name=named[0] if named else None,
+            host=named[1] if named else None,
+            journal=Journal(),
+            given=given,
+            outside=second,
+        )
+
+
+def _second(given: dict[str, Any]) -> dict[str, Any]:
+    """The second target is another machine: port, key and jump host of the first are not its."""
+    return {**given, "port": None, "identity": None, "jump": None, "log": None}
+
+
+@contextlib.asynccontextmanager
+async def _connected(session: Session) -> AsyncIterator[None]:
+    running = asyncio.create_task(session.run())
+    try:
+        await _look(session)
+        yield
+    finally:
+        await session.stop()
+        await running
+
+
+async def _look(session: Session) -> None:
+    """Follow the host until enough was seen to plan. Raises ``NoConnection``."""
+    from specdash.glance import Glance
+
+    changed = asyncio.Event()
+    unsubscribe = session.subscribe(changed.set)
+    glance, clock = Glance(), asyncio.get_running_loop().time
+    try:
+        while not (outcome := glance.judge(session.state, clock())).done:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(changed.wait(), 1.0)
+            changed.clear()
+    finally:
+        unsubscribe()
+    if outcome.refused is not None:
+        raise NoConnection(f"{session.target}: {outcome.refused}")
+
+
+def desk_of(here: Scene) -> Desk:
+    """The operations of this host."""
+    from specdash.operations.desk import Desk
+
+    return Desk(here.session, here.journal, outside=here.outside)

@@ -1,0 +1,197 @@
+"""From a plan to its end on a command line: shown, confirmed, carried out, told step by step."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from specdash.commands.acting import EXIT_FAILED, NoConnection, Prepare, Refused, Scene, desk_of, say
+from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.operations.desk import Desk
+    from specdash.operations.plan import Kind, Plan, Step
+
+LOST_S = 180.0
+"""How long a lost link is waited for in the middle of an operation."""
+TELL_EVERY_S = 5.0
+_MARKS = {"done": "✓", "failed": "✖", "skipped": "–", "active": "▸", "pending": "○"}
+
+
+async def carry_out(here: Scene, kind: Kind, prepare: Prepare) -> int:
+    """Plan, or take up what was cut off; show, ask, act. Returns the exit code."""
+    from specdash.operations.plan import as_json
+
+    desk = desk_of(here)
+    plan = await _plan(here, desk, kind, prepare)
+    as_document = bool(here.given["json"])
+    for line in shown(plan):
+        click.echo(line, err=as_document or not here.given["dry_run"])
+    if here.given["dry_run"]:
+        if as_document:
+            click.echo(as_json(plan))
+        return EXIT_FAILED if plan.refusal else 0
+    if plan.refusal:
+        if as_document:
+            click.echo(as_json(plan))
+        raise SpecdashError(plan.refusal)
+    confirm(plan, yes=here.given["yes"])
+    plan = await _perform(here, desk, plan)
+    if plan.kind == "undo":
+        _note_undone(here, plan)
+    click.echo(as_json(plan) if as_document else plan.summary())
+    return 0 if plan.ok else EXIT_FAILED
+
+
+async def _plan(here: Scene, desk: Desk, kind: Kind, prepare: Prepare) -> Plan:
+    """A new plan, unless the same one was cut off: then that goes on, and nothing of it is done twice."""
+    boot = here.state.host.boot if here.state.host else ""
+    cut_off = desk.cut_off()
+    same = [plan for plan in cut_off if plan.kind == kind and plan.boot == boot]
+    try:
+        fresh = await prepare(here)
+    except SpecdashError:
+        if not same:
+            raise
+        fresh = same[0]
+    again = next((plan for plan in same if plan.subject == fresh.subject), None)
+    for plan in cut_off:
+        if plan is not again:
+            say(f"not taken up any more: {clean_line(plan.summary())}")
+            if not here.given["dry_run"]:
+                here.journal.abandon(plan, f"for {fresh.id}")
+    if again is not None:
+        say(f"this was cut off and goes on: {clean_line(again.summary())}")
+        return again
+    return fresh
+
+
+def shown(plan: Plan) -> Iterator[str]:
+    """The plan as a person reads it before saying yes."""
+    yield f"{plan.kind} {clean_line(plan.subject)} on {plan.host}"
+    for number, step in enumerate(plan.steps, 1):
+        where = " (outside)" if step.place == "outside" else ""
+        yield f"  {number} {_mark(step)}{clean_line(step.title)}{where}"
+        for line in step.preview:
+            yield f"      {clean_line(line)}"
+    for line in plan.warnings:
+        yield f"  ▲ {clean_line(line)}"
+    if plan.refusal:
+        yield f"  ✖ {clean_line(plan.refusal)}"
+
+
+def _mark(step: Step) -> str:
+    return f"{_MARKS[step.state]} " if step.state != "pending" else ""
+
+
+def confirm(plan: Plan, *, yes: bool) -> None:
+    """Ask, or take ``--yes`` for it. Raises ``Refused``."""
+    terminal = sys.stdin.isatty() and sys.stderr.isatty()
+    needed = plan.typing
+    if yes and needed is None:
+        return
+    if not terminal:
+        if needed is not None and yes:
+            raise Refused(f"{needed.why}: its name must be typed on a terminal", f"or --force {needed.key}")
+        raise Refused(f"{plan.kind} was not confirmed", "--yes does it without asking")
+    if needed is not None:
+        say(f"{clean_line(needed.why)}")
+        answer = click.prompt(f"type {needed.word} to go on", default="", show_default=False, err=True)
+        if answer.strip() != needed.word:
+            raise Refused("not confirmed: nothing was done")
+    elif not click.confirm("go on?", default=False, err=True):
+        raise Refused("not confirmed: nothing was done")
+
+
+async def _perform(here: Scene, desk: Desk, plan: Plan) -> Plan:
+    """Carry it out, telling each change; a first Ctrl-C begins no further step, a second leaves at once."""
+    narrator = Narrator()
+    desk.subscribe(lambda: narrator.tell(desk.plan))
+    loop = asyncio.get_running_loop()
+    work = asyncio.create_task(desk.perform(plan))
+
+    def interrupt() -> None:
+        say("no further step is begun; Ctrl-C once more leaves at once (the same command goes on later)")
+        desk.cancel()
+        loop.remove_signal_handler(signal.SIGINT)
+
+    with contextlib.suppress(NotImplementedError, RuntimeError):
+        loop.add_signal_handler(signal.SIGINT, interrupt)
+    watch = asyncio.create_task(_link_is_lost(here))
+    try:
+        await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            raise NoConnection(
+                f"the link is gone: {watch.result()}",
+                "how far it came is in the journal; the same command goes on",
+            )
+        return work.result()
+    finally:
+        for task in (work, watch):
+            task.cancel()
+        await asyncio.gather(work, watch, return_exceptions=True)
+        with contextlib.suppress(NotImplementedError, ValueError):
+            loop.remove_signal_handler(signal.SIGINT)
+
+
+async def _link_is_lost(here: Scene) -> str:
+    """Returns why, once the link is refused or was lost for long; says so while it is."""
+    since: float | None = None
+    while True:
+        link = here.state.link
+        if link.state in ("live", "stale"):
+            if since is not None:
+                say("the link is back")
+            since = None
+        elif since is None:
+            since = time.monotonic()
+            say(f"the link is lost ({clean_line(link.reason or '?')}); what was asked last is unknown")
+        if link.state == "refused" or (since is not None and time.monotonic() - since > LOST_S):
+            return clean_line(link.reason or "no answer")
+        await asyncio.sleep(0.5)
+
+
+class Narrator:
+    """Tells a running plan line by line: each step's begin and end, and its evidence now and then."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, str] = {}
+        self._at = 0.0
+
+    def tell(self, plan: Plan | None) -> None:
+        """Say what is new."""
+        if plan is None:
+            return
+        for number, step in enumerate(plan.steps):
+            before = self._told.get(number, "pending")
+            if step.state == "active":
+                if before != "active":
+                    say(f"▸ {number + 1}/{len(plan.steps)} {clean_line(step.title)}")
+                    self._at = time.monotonic()
+                elif step.evidence and time.monotonic() - self._at >= TELL_EVERY_S:
+                    say(f"    {clean_line(step.evidence)}")
+                    self._at = time.monotonic()
+            elif step.over and before != step.state:
+                say(f"{_MARKS[step.state]} {number + 1}/{len(plan.steps)} {clean_line(step.title)}: "
+                    f"{clean_line(step.evidence)}")  # fmt: skip
+                self._notes(step.notes)
+            self._told[number] = step.state
+
+    def _notes(self, notes: Sequence[str]) -> None:
+        for note in notes:
+            say(f"    {clean_line(note)}")
+
+
+def _note_undone(here: Scene, plan: Plan) -> None:
+    """The patch that was taken back is not taken back twice."""
+    patched = here.journal.newest(plan.target, "patch")
+    if plan.ok and patched is not None:
+        here.journal.undone(patched.id, plan.id)

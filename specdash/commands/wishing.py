@@ -1,0 +1,80 @@
+"""Which server a command means to launch: by the profile, else as it was found."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdash.commands.acting import Scene
+from specdash.errors import SpecdashError
+
+if TYPE_CHECKING:
+    from specdash.operations.launch import Wish
+    from specdash.operations.sight import Sight
+
+
+def wish_to_launch(here: Scene) -> Wish:
+    """The server of the profile that is meant, else the one that was seen last on this host.
+
+    Raises ``SpecdashError`` where that cannot be told.
+    """
+    from specdash.operations.found import Memory
+    from specdash.operations.wishes import from_found, variant_of
+
+    variant = variant_of(here.profile, here.given.get("variant"))
+    name = variant.server if variant else _profile_name(here)
+    if name is not None:
+        return _of_profile(here, name)
+    seen = Memory().all(here.session.target)
+    wanted = here.given.get("server")
+    seen = [found for found in seen if wanted in (None, found.launch.name)]
+    if not seen:
+        raise SpecdashError(
+            "nothing is known that could be launched here",
+            "write a profile, specdash.toml; kill and restart remember how a running server was started",
+        )
+    return from_found(seen[0], _last(here, seen[0].launch.engine), variant)
+
+
+def wish_for(here: Scene, sight: Sight) -> Wish:
+    """How the server that runs is started again: by the profile where it names it, else as it is now."""
+    from specdash.operations.found import Memory, launch_of
+    from specdash.operations.wishes import from_found, of_profile, variant_of
+
+    variant = variant_of(here.profile, here.given.get("variant"))
+    found = launch_of(here.state, sight)
+    if not here.given.get("dry_run"):
+        Memory().keep(found)
+    name = variant.server if variant else of_profile(here.profile, here.host_name, sight.server)
+    if name is not None:
+        return _of_profile(here, name)
+    return from_found(found, _last(here, found.launch.engine))
+
+
+def _profile_name(here: Scene) -> str | None:
+    """The only server of this host in the profile, or the one that --server names."""
+    if here.host_name is None:
+        return None
+    mine = here.profile.servers_of(here.host_name)
+    wanted = here.given.get("server")
+    if wanted is not None:
+        return wanted if wanted in mine else None
+    if len(mine) > 1:
+        raise SpecdashError(
+            f"the profile has {len(mine)} servers on {here.host_name}: say which one by --server",
+            ", ".join(mine),
+        )
+    return next(iter(mine), None)
+
+
+def _of_profile(here: Scene, name: str) -> Wish:
+    from specdash.operations.wishes import from_profile, variant_of
+
+    server = here.profile.servers[name]
+    variant = variant_of(here.profile, here.given.get("variant"))
+    return from_profile(name, server, variant, _last(here, server.engine))
+
+
+def _last(here: Scene, engine: str) -> str | None:
+    from specdash.operations.wishes import last_good
+
+    return last_good(here.journal, here.session.target, engine)

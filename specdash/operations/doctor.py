@@ -1,0 +1,112 @@
+"""What can be seen and done on a host, and why not the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specdash import __version__
+from specdash.errands import RequestError
+from specdash.monitor.state import HostState, Server
+from specdash.operations.acts import Acts, Hands
+from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
+
+
+async def examine(acts: Acts, *, watch: bool) -> tuple[Line, ...]:
+    """One line for each thing that matters."""
+    state = acts.state
+    lines = [*_link(state), *_host(state, watch), *_gpus(state), *_servers(state)]
+    lines += await _holders(Hands(acts), state)
+    return tuple(lines)
+
+
+def _link(state: HostState) -> Iterator[Line]:
+    rtt = f", {state.link.rtt_ms:.0f} ms" if state.link.rtt_ms is not None else ""
+    yield (
+        ok("link", f"{state.target}{rtt}")
+        if state.link.state == "live"
+        else warn("link", f"{state.link.state}: {state.link.reason or '?'}")
+    )
+    yield ok("specdash", __version__)
+
+
+def _host(state: HostState, watch: bool) -> Iterator[Line]:
+    host = state.host
+    if host is None:
+        yield bad("host", "it has not said who it is")
+        return
+    kind = ", SIMULATED" if host.simulated else ""
+    yield ok("host", f"{host.name}, {host.cpus} CPUs{kind}")
+    yield ok("python", host.python)
+    if host.uid == 0:
+        yield ok("rights", "root: every process can be seen and signalled")
+    elif state.processes_denied:
+        seen = f"{host.user}: {state.processes_denied} processes of other users are closed to us"
+        yield warn("rights", seen, "--sudo, or connect as root")
+    else:
+        yield ok("rights", host.user)
+    if host.container:
+        yield warn(
+            "container",
+            f"this is the inside of one ({host.container}): owners outside it are not visible",
+            "cleanup_via in the profile names the machine outside",
+        )
+    if watch or host.watch_only:
+        yield ok("acting", "watch only: nothing can be changed, as asked")
+    else:
+        yield ok("acting", "kill, clean, launch, restart, patch")
+    machine = state.machine
+    if machine is not None and machine.ram_total_mib:
+        yield ok("memory", f"{gib(machine.ram_used_mib or 0)} of {gib(machine.ram_total_mib)} in use")
+
+
+def _gpus(state: HostState) -> Iterator[Line]:
+    if state.gpu_error:
+        yield bad(
+            "gpus", state.gpu_error, "nvidia-smi on the host; the driver's library must be there and match"
+        )
+        return
+    if not state.gpus:
+        yield unknown("gpus", "none was seen")
+        return
+    names = {gpu.card.name for gpu in state.gpus if gpu.card.name}
+    yield ok(
+        "gpus",
+        f"{len(state.gpus)} × {', '.join(sorted(map(str, names))) or '?'}, driver {state.driver or '?'}",
+    )
+    for gpu in state.gpus:
+        if gpu.card.error:
+            yield bad("gpus", f"GPU {gpu.card.index}: {gpu.card.error}")
+        elif gpu.card.missing:
+            yield unknown("gpus", f"GPU {gpu.card.index} does not tell {', '.join(gpu.card.missing)}")
+    if any(gpu.card.memory_call == "v1" for gpu in state.gpus):
+        yield warn("gpus", "an old driver: used memory includes the driver's own reserve")
+
+
+def _servers(state: HostState) -> Iterator[Line]:
+    living = [server for server in state.servers if server.gone_at is None]
+    if not living:
+        yield ok("servers", "no SGLang or vLLM server runs")
+    for server in living:
+        yield _log(server)
+
+
+def _log(server: Server) -> Line:
+    log = server.log
+    if log is None or log.path is None:
+        return warn("log", f"{server.name}: {log.says if log else 'not seen'}", "--log PATH")
+    if log.error:
+        return bad("log", f"{server.name}: {log.path}: {log.error}", "--sudo, or the right user")
+    return ok("log", f"{server.name}: {log.says}, {server.log_lines} lines")
+
+
+async def _holders(hands: Hands, state: HostState) -> list[Line]:
+    """Whether whoever holds a device can be seen at all."""
+    try:
+        found = await hands.holders()
+    except RequestError as error:
+        return [unknown("holders", error.message)]
+    owners = sum(holder.kind == "owner" for holder in found.holders)
+    seen = f"{owners} own GPU memory, {len(found.holders) - owners} only have a device open"
+    if found.denied and not (state.host and state.host.uid == 0):
+        return [warn("holders", f"{seen}; {found.denied} processes are closed to us", "--sudo, or root")]
+    return [ok("holders", seen)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.asymmetry import asymmetry
 from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
@@ -43,7 +44,18 @@ def judge(
     judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
     if judged.state == "unknown" and _just_begun(memory, now):
         judged = replace(judged, state="starting", phase="boot")
+    if judged.verdict.word in ("suspect", "stalled"):
+        judged = _with_who_waits(judged, evidence)
     return judged if judged.lagging else replace(judged, lagging=memory.reading.lagging)
+
+
+def _with_who_waits(judged: Judged, evidence: Evidence) -> Judged:
+    """Put first what names the guilty rank; the bare span of utilisations then says nothing more."""
+    first = asymmetry(evidence, judged.lagging)
+    if first is None:
+        return judged
+    rest = tuple(reason for reason in judged.verdict.reasons if reason.signal != "utilisation")
+    return replace(judged, verdict=replace(judged.verdict, reasons=(first, *rest)))
 
 
 def _just_begun(memory: ServerMemory, now: float) -> bool:

@@ -26,6 +26,8 @@ Requests, one JSON object a line, ``r`` names the request; those with an ``id`` 
     ``key_env``: the variable that holds the API key, in the agent's environment or in that of the server's
     main process (where the key is ``pid:start``); the key itself goes into no frame.
 ``{"r":"unpoll","server":"key"}``
+``{"r":"ports","ports":[30000]}``
+    Ports that servers want: who else listens on one is reported in ``processes`` frames, too.
 ``{"r":"refresh"}``
     Sample everything now.
 ``{"r":"token","id":…,"server":"key","host":…,"port":…,"path":"/v1/completions","body":"{…}","limit":30}``

@@ -38,6 +38,14 @@ def container(proc: str) -> "str | None":
     return None
 
 
+def sees_the_machine(proc: str) -> "bool | None":
+    """Whether the process table is the machine's own, where the kernel's threads hang under pid 2."""
+    try:
+        return procfs.read(proc + "/2/comm").strip() == b"kthreadd"
+    except OSError:
+        return False if os.path.exists(proc + "/1/comm") else None
+
+
 def hello(host: "Host", options: "dict[str, Any]") -> "dict[str, Any]":
     """The first frame."""
     names = os.uname()
@@ -55,6 +63,7 @@ def hello(host: "Host", options: "dict[str, Any]") -> "dict[str, Any]":
         "kernel": names.release,
         "verbs": ["look"] if options.get("watch") else ["look", "act"],
         "container": container(host.proc),
+        "host_pids": sees_the_machine(host.proc),
         "simulated": bool(host.simulated),
         "cpus": os.cpu_count() or 1,
     }

@@ -78,6 +78,7 @@ class Agent(object):
             "ack": lambda request: self.tails.acknowledge(request["path"], int(request["offset"])),
             "poll": self.polls.poll,
             "unpoll": lambda request: self.polls.drop(request["server"]),
+            "ports": lambda request: self.processes.look_for([int(port) for port in request["ports"]]),
             "refresh": self._refresh,
             "token": self._token,
         }

@@ -10,6 +10,7 @@ import re
 from specdash.agent import procfs, sockets, wire
 from specdash.agent.crew import Crew, Stuck
 from specdash.agent.details import GONE, Watched
+from specdash.agent.strangers import Strangers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class Processes(object):
         self._ours = frozenset((os.getpid(),))
         self._seen: "dict[int, Seen]" = {}
         self._watched: "dict[int, Watched]" = {}
+        self._strangers = Strangers(host, self.crew)
         self._users: "dict[int, str]" = {}
         self._listening: "dict[int, tuple[int, str]]" = {}
         self._searched: "tuple[frozenset[int], frozenset[int]]" = (frozenset(), frozenset())
@@ -83,6 +85,11 @@ class Processes(object):
         self._request = (patterns, names, min(60.0, max(0.2, interval)))
         self.refresh()
 
+    def look_for(self, ports: "list[int]") -> None:
+        """Say who listens on these, whoever it is."""
+        self._strangers.ports = frozenset(ports)
+        self._ports_due = 0.0
+
     def refresh(self) -> None:
         """Look now, and send what is seen."""
         self._sent = None
@@ -99,8 +106,11 @@ class Processes(object):
             self._seen.clear()
         if began >= self._list_due:
             self._find(began)
-        self._observe(names, began)
         self._find_ports(began)
+        self._strangers.find(
+            self._listening, self._watched.values(), self._seen.keys() - self._watched.keys()
+        )
+        self._observe(names, began)
         self._find_contexts(began)
         self._report(began)
         return max(0.05, interval - (self.host.monotonic() - began))
@@ -179,10 +189,11 @@ class Processes(object):
     # ------------------------------------------------------------------ what they do
 
     def _observe(self, names: "list[Pattern[str]]", now: float) -> None:
-        for pid, process in list(self._watched.items()):
-            if not self._observe_one(process, names, now):
-                self._watched.pop(pid, None)
-                self._seen.pop(pid, None)
+        for table in (self._watched, self._strangers.found):
+            for pid, process in list(table.items()):
+                if not self._observe_one(process, names, now):
+                    table.pop(pid, None)
+                    self._seen.pop(pid, None)
 
     def _observe_one(self, process: Watched, names: "list[Pattern[str]]", now: float) -> bool:
         """Whether the process is still there."""
@@ -239,7 +250,8 @@ class Processes(object):
             self.crew.wait_for(process.pid, process.look_for_uvm, self.host.uvm, now, listed)
 
     def _report(self, now: float) -> None:
-        processes = sorted(self._watched.values(), key=lambda process: (process.stat.start, process.pid))
+        seen = {**self._strangers.found, **self._watched}
+        processes = sorted(seen.values(), key=lambda process: (process.stat.start, process.pid))
         fingerprint = [process.fingerprint for process in processes]
         if fingerprint == self._sent and now - self._sent_at < AT_MOST_EVERY - 0.05:
             return

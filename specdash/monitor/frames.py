@@ -45,6 +45,8 @@ class Hello(Frame, frozen=True, kw_only=True):
     """Groups of requests it obeys: ``look`` always, ``act`` not under ``--watch``."""
     container: str | None = None
     """Why we think we are inside a container (``docker``, ``lxc``, ``pid namespace``), or None."""
+    host_pids: bool | None = None
+    """The process table is the machine's own: no process is hidden in another namespace. None: not known."""
     simulated: bool = False
     """A made-up host; the screen says so."""
     cpus: Whole = 1
@@ -142,6 +144,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """Chosen variables as first seen. None: not readable."""
     env_blanked: bool = False
     """The environment was overwritten by a process title: a missing name means unknown."""
+    other_net: bool = False
+    """It lives in another network namespace than the agent: its ports are none of this host's."""
     nspid: Whole | None = None
     cgroup: str | None = None
     wchan: str | None = None

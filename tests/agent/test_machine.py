@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specdash.agent import frugal
-from specdash.agent.hello import container
+from specdash.agent.hello import container, sees_the_machine
 from specdash.agent.host import Host
 from specdash.agent.machine import Machine
 from specdash.agent.wire import encode
@@ -132,6 +132,24 @@ def test_a_container_is_recognised(
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     assert container(str(tmp_path)) == word
+
+
+@pytest.mark.parametrize(
+    ("files", "sees"),
+    [
+        ({"1/comm": "systemd", "2/comm": "kthreadd\n"}, True),
+        ({"1/comm": "bash", "2/comm": "vllm\n"}, False),
+        ({"1/comm": "bash"}, False),
+        ({}, None),
+    ],
+)
+def test_a_process_table_without_the_kernels_threads_hides_others(
+    tmp_path: Path, files: dict[str, str], sees: bool | None
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert sees_the_machine(str(tmp_path)) is sees
 
 
 def test_handing_memory_back_never_fails() -> None:

@@ -407,3 +407,47 @@ def test_the_kernel_tells_the_same_listeners_both_ways() -> None:
         mine = sockets.held("/proc/self/fd")
         assert {quick[inode] for inode in mine if inode in quick} == ours
         assert {slow[inode] for inode in mine if inode in slow} == ours
+
+
+LISTEN = (
+    "import socket, sys\n"
+    "listener = socket.create_server(('127.0.0.1', 0))\n"
+    "print(listener.getsockname()[1], flush=True)\n"
+    "sys.stdin.read()\n"
+)
+
+
+def test_a_stranger_on_a_port_that_a_server_wants_is_told_of_until_it_is_gone(
+    make: Make, agent: RunningAgent
+) -> None:
+    stranger = subprocess.Popen(
+        ["some-daemon", "-c", LISTEN],
+        executable=sys.executable,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port = int(first_line(stranger))
+        server = make("vllm serve")
+        first_line(server)
+        watch(agent)
+        see(agent, server.pid)
+        agent.ask("ports", ports=[port])
+        seen = see(agent, stranger.pid)
+        assert (seen.ports, seen.bind, seen.argv[0]) == ((port,), "127.0.0.1", "some-daemon")
+        assert not seen.other_net
+        agent.ask("ports", ports=[])
+        agent.wait(Processes, lambda frame: [process.pid for process in frame.list] == [server.pid])
+    finally:
+        stranger.communicate("")
+
+
+def test_a_server_that_listens_itself_is_no_stranger_to_its_port(make: Make, agent: RunningAgent) -> None:
+    server = make("vllm serve", code=LISTEN)
+    port = int(first_line(server))
+    agent.ask("ports", ports=[port])
+    watch(agent)
+    see(agent, server.pid, lambda process: process.ports == (port,))
+    frame = agent.wait(Processes)
+    assert [process.pid for process in frame.list] == [server.pid]

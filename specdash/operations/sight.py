@@ -77,7 +77,7 @@ async def look(hands: Hands, server: Server) -> Sight:
     reader = _Reader(hands, server.pid)
     argv = tuple(part for part in (await reader.text("cmdline") or "").split("\0") if part)
     env = await reader.environment()
-    cgroup = path_of(await reader.text("cgroup") or "")
+    cgroup = path_of(await reader.text("cgroup") or "") if not _simulated(hands) else None
     cwd = await reader.cwd()
     run = (env or {}).get("SPECDASH_RUN")
     if run:
@@ -90,6 +90,12 @@ async def look(hands: Hands, server: Server) -> Sight:
         server=server, family=family, manager=manager, parent=parent, argv=argv, env=env, cwd=cwd,
         missing=tuple(reader.missing),
     )  # fmt: skip
+
+
+def _simulated(hands: Hands) -> bool:
+    """Its processes lie in the control group of whoever started the simulation: that manages nothing."""
+    host = hands.state.host
+    return host is not None and host.simulated
 
 
 class _Reader:

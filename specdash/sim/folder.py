@@ -22,10 +22,14 @@ from specdash.sim.scenarios import SCENARIOS, Scenario
 HOSTNAME = "gpubox"
 TARGET_CONTEXT = 262144
 BENCHMARK_BYTES = 5518
+SHARDS, SHARD_BYTES = 64, 9_126_805_504
+"""The target's weights: 544 GiB, as far as a file's size tells. They take no room: no block is written."""
+VERSION = "0.5.16"
+"""Of the simulated engine, as its package says it."""
 
 _FOLDERS = (
     *("bin", "dev", "home", "models/draft", "models/target", "servers", "site/sglang"),
-    *("srv", "ssh", "starts", "tmp", "var/log"),
+    *("srv", "ssh", "starts", "tmp", "var/log", f"site/sglang-{VERSION}.dist-info"),
 )
 
 _LAUNCHER = '''"""Hands over to the simulated engine."""
@@ -96,6 +100,8 @@ def furnish(folder: Path, options: Options) -> None:
     where = str(Path(__file__).resolve().parents[2])
     (folder / "site" / "sglang" / "__init__.py").touch()
     (folder / "site" / "sglang" / "launch_server.py").write_text(_LAUNCHER.format(where=where))
+    about_it = f"Metadata-Version: 2.1\nName: sglang\nVersion: {VERSION}\n"
+    (folder / "site" / f"sglang-{VERSION}.dist-info" / "METADATA").write_text(about_it)
     _models(folder / "models", SCENARIOS[options.scenario])
     (folder / "tmp" / "benchmark_eagle3.py").write_text(_BENCHMARK.ljust(BENCHMARK_BYTES - 1, "#") + "\n")
 
@@ -120,6 +126,19 @@ def _models(folder: Path, scenario: Scenario) -> None:
     }
     for name, config in (("target", target), ("draft", draft)):
         (folder / name / "config.json").write_text(json.dumps(config, indent=2) + "\n")
+    names = [f"model-{n:05}-of-{SHARDS:05}.safetensors" for n in range(1, SHARDS + 1)]
+    for name in names:
+        _hollow(folder / "target" / name, SHARD_BYTES)
+    _hollow(folder / "draft" / "model.safetensors", 2_018_508_800)
+    weights = {f"model.layers.{n}.mlp.experts.weight": name for n, name in enumerate(names)}
+    index = {"metadata": {"total_size": SHARDS * SHARD_BYTES}, "weight_map": weights}
+    (folder / "target" / "model.safetensors.index.json").write_text(json.dumps(index))
+
+
+def _hollow(path: Path, size: int) -> None:
+    """A file of that size that takes no room."""
+    path.touch()
+    os.truncate(path, size)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

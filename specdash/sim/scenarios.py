@@ -52,6 +52,8 @@ class Course(NamedTuple):
     crash: Crash | None = None
     held_gpu: int | None = None
     """A helper that this rank forked keeps its GPU memory when the server is gone."""
+    held_apart: bool = False
+    """It has a session of its own and no title: nothing but the open card shows whose it is."""
     killed: bool = False
     """When the scenario has come to its point, somebody kills the main process with -9."""
     traffic: bool = True
@@ -75,8 +77,12 @@ _HANG = Halt("verify", 6, guilty=3)
 SCENARIOS: dict[str, Scenario] = {
     "healthy": Scenario("from zero to serving while you watch", (Course(),)),
     "zombie": Scenario(
-        "64 shards loaded, then stuck in graph capture; found eight hours old",
-        (Course(age_s=8 * 3600.0, halt=_HANG), Course()),
+        "stuck in graph capture for eight hours; when killed, GPU 1 keeps 76 GB and the draft no longer fits",
+        (
+            Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, held_apart=True),
+            Course(draft_is_strict=True),
+        ),
+        draft_context=131072,
     ),
     "zombie-live": Scenario("the same hang while you watch", (Course(halt=_HANG), Course())),
     "mismatch": Scenario(

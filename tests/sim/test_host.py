@@ -13,7 +13,7 @@ import pytest
 from specdash.monitor import frames
 from specdash.sim.folder import BENCHMARK_BYTES
 from specdash.sim.simulate import simulate
-from tests.sim.guest import agent, http, members, pid_of, records, ssh, until
+from tests.sim.guest import agent, http, members, pid_of, records, ssh, title, until
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or shutil.which("ssh") is None,
@@ -153,14 +153,17 @@ async def test_the_zombie_is_eight_hours_old_to_an_agent_and_its_cards_tell_who_
             await client.get("/health")
 
 
-async def test_a_zombies_memory_is_free_when_it_was_killed_and_the_next_start_is_another_one() -> None:
+async def test_a_killed_zombie_leaves_76_gib_on_gpu_1_and_the_next_start_is_another_one() -> None:
     async with simulate("zombie", speed=20) as sim, agent(sim) as guest:
         heard = await guest.hear(frames.Processes, lambda f: len(f.list) == 11)
         main = next(p for p in heard.list if "sglang.launch_server" in p.argv)
         guest.forget()
         assert await ssh(sim, f"python3 - {main.pid}", stdin=RESTART) == (0, "")
-        freed = await guest.hear(frames.Gpus, lambda f: not any(card.used_mib for card in f.cards))
+        freed = await guest.hear(frames.Gpus, lambda f: not f.cards[0].used_mib)
+        assert [card.used_mib for card in freed.cards] == [0, 76 * 1024, 0, 0, 0, 0, 0, 0]
         assert {card.util for card in freed.cards} == {0}
+        [named] = freed.cards[1].processes
+        assert title(named.pid) == "", "NVML goes on naming the dead rank"
         fresh = await guest.hear(
             frames.Processes, lambda f: any(p.argv == main.argv and p.pid != main.pid for p in f.list)
         )

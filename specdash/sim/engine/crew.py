@@ -41,12 +41,15 @@ class Member(NamedTuple):
 class Crew:
     """Everything the main process started."""
 
-    def __init__(self, tp: int, device: str, held_gpu: int | None = None) -> None:
+    def __init__(
+        self, tp: int, device: str, held_gpu: int | None = None, *, held_apart: bool = False
+    ) -> None:
         self.tp = tp
         self.members: dict[int, Member] = {}
         self._device = device
         """A file that stands for /dev/nvidia-uvm: mapping it marks a CUDA context."""
         self._held_gpu = held_gpu
+        self._held_apart = held_apart
         self._pipes: dict[int, int] = {}
         self._reports, self._report = os.pipe()
         self._compilers: list[int] = []
@@ -125,14 +128,22 @@ class Crew:
     def _helper(self, title: str, card: int) -> None:
         """Fork without exec: a process that keeps the card's memory and does not die with its parent."""
         pid = os.fork()
-        if pid == 0:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-            os.closerange(3, card)
-            os.closerange(card + 1, 256)
+        if pid:
+            if self._held_apart:
+                os.waitpid(pid, 0)
+            return
+        if self._held_apart:
+            os.setsid()
+            if os.fork():
+                os._exit(0)
+        else:
             rename([title], title)
-            _sleep(-1)
-            os._exit(0)
-        os.write(self._report, pid.to_bytes(4, "little"))
+        os.write(self._report, os.getpid().to_bytes(4, "little"))
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        os.closerange(3, card)
+        os.closerange(card + 1, 256)
+        _sleep(-1)
+        os._exit(0)
 
 
 _TRACKER = "from multiprocessing.resource_tracker import main;main(36)"

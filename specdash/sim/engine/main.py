@@ -91,7 +91,8 @@ async def _live(folder: Path, wanted: Setting, course: Course) -> None:
     clock.turn(float(about["speed"]))
     born = clock.now() - course.age_s
     log = Log(clock, wanted.tp)
-    crew = Crew(wanted.tp, str(folder / "dev" / "nvidia-uvm"), course.held_gpu)
+    uvm = str(folder / "dev" / "nvidia-uvm")
+    crew = Crew(wanted.tp, uvm, course.held_gpu, held_apart=course.held_apart)
     picture = Picture(folder, clock, crew, born, found=course.age_s > 0)
     player = Player(folder, clock, log, crew, picture, course, born)
     guard = asyncio.get_running_loop().create_task(player.guard(int(about["init"])))

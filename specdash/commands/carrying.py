@@ -7,7 +7,7 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 LOST_S = 180.0
 """How long a lost link is waited for in the middle of an operation."""
 TELL_EVERY_S = 5.0
+MOMENT_S = 0.6
+"""A step that takes less is told only at its end."""
 _MARKS = {"done": "✓", "failed": "✖", "skipped": "–", "active": "▸", "pending": "○"}
 
 
@@ -160,34 +162,37 @@ async def _link_is_lost(here: Scene) -> str:
 
 
 class Narrator:
-    """Tells a running plan line by line: each step's begin and end, and its evidence now and then."""
+    """Tells a running plan line by line: steps that take a moment, their evidence now and then, every end."""
 
     def __init__(self) -> None:
-        self._told: dict[int, str] = {}
-        self._at = 0.0
+        self._ended: set[int] = set()
+        self._begun: dict[int, float] = {}
+        self._announced: set[int] = set()
+        self._told_at = 0.0
 
     def tell(self, plan: Plan | None) -> None:
         """Say what is new."""
-        if plan is None:
-            return
-        for number, step in enumerate(plan.steps):
-            before = self._told.get(number, "pending")
+        for number, step in enumerate(plan.steps if plan else ()):
+            place = f"{number + 1}/{len(plan.steps) if plan else 0} {clean_line(step.title)}"
             if step.state == "active":
-                if before != "active":
-                    say(f"▸ {number + 1}/{len(plan.steps)} {clean_line(step.title)}")
-                    self._at = time.monotonic()
-                elif step.evidence and time.monotonic() - self._at >= TELL_EVERY_S:
-                    say(f"    {clean_line(step.evidence)}")
-                    self._at = time.monotonic()
-            elif step.over and before != step.state:
-                say(f"{_MARKS[step.state]} {number + 1}/{len(plan.steps)} {clean_line(step.title)}: "
-                    f"{clean_line(step.evidence)}")  # fmt: skip
-                self._notes(step.notes)
-            self._told[number] = step.state
+                self._active(number, place, step.evidence)
+            elif step.over and number not in self._ended:
+                self._ended.add(number)
+                say(f"{_MARKS[step.state]} {place}: {clean_line(step.evidence)}")
+                for note in step.notes:
+                    if note not in step.preview:
+                        say(f"    {clean_line(note)}")
 
-    def _notes(self, notes: Sequence[str]) -> None:
-        for note in notes:
-            say(f"    {clean_line(note)}")
+    def _active(self, number: int, place: str, evidence: str) -> None:
+        now = time.monotonic()
+        begun = self._begun.setdefault(number, now)
+        if number not in self._announced and now - begun >= MOMENT_S:
+            self._announced.add(number)
+            say(f"▸ {place}")
+            self._told_at = now - TELL_EVERY_S
+        if number in self._announced and evidence and now - self._told_at >= TELL_EVERY_S:
+            say(f"    {clean_line(evidence)}")
+            self._told_at = now
 
 
 def _note_undone(here: Scene, plan: Plan) -> None:

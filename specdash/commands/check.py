@@ -27,13 +27,16 @@ async def _check(target: str, given: dict[str, Any]) -> int:
     from specdash.commands.wishing import wish_to_launch
     from specdash.operations import preflight
     from specdash.operations.acts import Hands
-    from specdash.operations.checks import lines_document, passes, told
+    from specdash.operations.checks import lines_document, ok, passes, told
     from specdash.operations.work import Check
 
     async with scene(target, given) as here:
-        wish = await _running(here) or wish_to_launch(here)
+        running = await _running(here)
+        wish = running or wish_to_launch(here)
         work = Check(launch=wish.launch, files=wish.files, last_good=wish.last_good)
-        lines = await preflight.examine(Hands(here.session), work)
+        lines = await preflight.examine(Hands(here.session), work, lasting=running is not None)
+        if running is not None:
+            lines = (ok("server", f"{wish.launch.name} runs: what it holds itself is not looked at"), *lines)
     if given["json"]:
         click.echo(lines_document(lines))
     else:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from specdash.monitor.state import Gpu, HostState
+from specdash.monitor.state import HostState
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
-from specdash.operations.freeing import is_clean, says
+from specdash.operations.freeing import indexes, is_clean, says
 from specdash.operations.replies import Stat
 from specdash.operations.replies_probe import Listener, Place, Port, Shm
 
@@ -14,36 +14,32 @@ SHM_LEAST_MIB, SHM_USUAL_MIB = 256, 2048
 """NCCL and multiprocessing need it; docker gives 64 MiB unless told otherwise."""
 DISK_LEAST_MIB, DISK_USUAL_MIB = 256, 4096
 NOFILE, NPROC = 4096, 4096
-MEMLOCK = 64 << 20
 
 
-def gpus(state: HostState, indexes: Sequence[int], wanted: int | None) -> Iterator[Line]:
+def gpus(state: HostState, wanted_cards: Sequence[int], wanted: int | None) -> Iterator[Line]:
     """The cards that the launch will use are there, answer, and are at their baseline."""
     if state.gpu_error or not state.gpus:
         yield bad("gpus", state.gpu_error or "no GPU is seen", "see `doctor`")
         return
-    chosen = [gpu for gpu in state.gpus if gpu.card.index in indexes]
+    chosen = [gpu for gpu in state.gpus if gpu.card.index in wanted_cards]
     if wanted is not None and len(chosen) < wanted:
         yield bad("gpus", f"{len(chosen)} of the {wanted} GPUs that it wants are there", "lower --tp")
     broken = [gpu for gpu in chosen if gpu.card.error]
     for gpu in broken:
         yield bad("gpus", f"GPU {gpu.card.index}: {gpu.card.error}", "nvidia-smi -q; a reset or a reboot")
     dirty = [gpu for gpu in chosen if gpu not in broken and is_clean(gpu) is False]
-    for gpu in dirty:
-        yield bad("gpus", says(gpu, state), "`clean` (C) ends what holds it")
+    if len(dirty) > 2:
+        most = max(gpu.card.used_mib or 0 for gpu in dirty)
+        words = f"GPU {indexes(dirty)} are not clean, up to {gib(most)} in use; {says(dirty[0], state)}"
+        yield bad("gpus", words, "`clean` (C) ends what dead servers left, `kill` (K) a server")
+    elif dirty:
+        yield bad("gpus", "; ".join(says(gpu, state) for gpu in dirty), "`clean` (C) ends what holds it")
     blind = [gpu for gpu in chosen if gpu not in broken and is_clean(gpu) is None]
     if blind:
-        yield unknown("gpus", f"GPU {_indexes(blind)}: memory or owners cannot be read")
+        yield unknown("gpus", f"GPU {indexes(blind)}: memory or owners cannot be read")
     if chosen and not (broken or dirty or blind):
         most = max(gpu.card.used_mib or 0 for gpu in chosen)
-        yield ok("gpus", f"GPU {_indexes(chosen)} clean, at most {most} MiB in use")
-
-
-def _indexes(cards: Sequence[Gpu]) -> str:
-    numbers = [gpu.card.index for gpu in cards]
-    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
-        return f"{numbers[0]}–{numbers[-1]}"
-    return ", ".join(map(str, numbers))
+        yield ok("gpus", f"GPU {indexes(chosen)} clean, at most {most} MiB in use")
 
 
 def port(key: str, found: Port | None, number: int | None) -> Line:
@@ -94,11 +90,11 @@ def shm(found: Shm | None, ranks: int) -> Line:
 
 
 def ulimits(limits: Mapping[str, tuple[int, int]]) -> Line:
-    """Open files, locked memory, processes."""
+    """Open files and processes."""
     if not limits:
         return unknown("ulimits", "could not be read")
     low = []
-    for name, least, flag in (("nofile", NOFILE, "-n"), ("nproc", NPROC, "-u"), ("memlock", MEMLOCK, "-l")):
+    for name, least, flag in (("nofile", NOFILE, "-n"), ("nproc", NPROC, "-u")):
         soft = limits.get(name, (-1, -1))[0]
         if 0 <= soft < least:
             low.append(f"{name} {soft} (ulimit {flag})")

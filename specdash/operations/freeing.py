@@ -59,6 +59,14 @@ def says(gpu: Gpu, state: HostState) -> str:
     return f"{held} and no owner is listed: clean looks who has the device open"
 
 
+def indexes(cards: Sequence[Gpu]) -> str:
+    """``1``, ``0, 3``, ``0–7``."""
+    numbers = [gpu.card.index for gpu in cards]
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]}–{numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
 @dataclass
 class Samples:
     """What the last samples of one card showed. Time in which no sample comes accuses nobody."""
@@ -125,8 +133,7 @@ def chosen(state: HostState, cards: Sequence[str]) -> list[Gpu]:
 
 def _all_clean(gpus: Sequence[Gpu]) -> str:
     most = max(gpu.card.used_mib or 0 for gpu in gpus)
-    which = f"GPU {gpus[0].card.index} is" if len(gpus) == 1 else f"{len(gpus)} GPUs are"
-    return f"{which} clean: {'at most ' if len(gpus) > 1 else ''}{most} MiB in use, no owner"
+    return f"GPU {indexes(gpus)} clean: {'at most ' if len(gpus) > 1 else ''}{most} MiB in use, no owner"
 
 
 async def free(ctx: Context, work: Free) -> Outcome:

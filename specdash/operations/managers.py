@@ -66,13 +66,15 @@ def recognise(
         )
     if (job := _SLURM.search(path)) is not None and ("slurm" in path or parent.startswith("slurmstepd")):
         return Manager(name="slurm", what=f"job {job['job']}", stop=("scancel", job["job"]))
+    if container:
+        return None  # what we see is the container that we are in ourselves, and its manager is outside
     if (found := _DOCKER.search(path)) is not None:
         short = found["id"][:12]
         return Manager(name="docker", what=f"container {short}", stop=("docker", "stop", short))
     if (found := _PODMAN.search(path)) is not None:
         short = found["id"][:12]
         return Manager(name="podman", what=f"container {short}", stop=("podman", "stop", short))
-    return None if container else _systemd(path)
+    return _systemd(path)
 
 
 def _systemd(path: str) -> Manager | None:

@@ -25,6 +25,11 @@ class Fix(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str] = {}
     """For the next launch."""
 
+    @property
+    def words(self) -> str:
+        """The edits as ``patch`` takes them on a command line; empty where there are none."""
+        return " ".join(f"{edit.key}={edit.value}" for edit in self.edits)
+
 
 async def fixes(hands: Hands, diagnosis: str, launch: Launch) -> tuple[Fix, ...]:
     """The fixes for a diagnosis of a server that was started so; none where none is known.

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
+
 from specdash.errands import RequestError
 from specdash.monitor.commandline import flag
 from specdash.monitor.polling import reachable_host
 from specdash.monitor.spans import ago
 from specdash.monitor.state import HostState, Server
+from specdash.operations import remedies
 from specdash.operations.context import Context
 from specdash.operations.work import Ask, Follow, Launch, Outcome, Start
 
@@ -65,7 +68,7 @@ async def follow(ctx: Context, work: Follow) -> Outcome:
         state = ctx.hands.state
         server = find(state, work.launch, pid, known)
         if server is not None and (outcome := _judged(server)) is not None:
-            return outcome
+            return await _with_fixes(ctx, work.launch, outcome)
         if now - exit_asked >= EXIT_EVERY_S and (server is None or server.gone_at is not None):
             exit_asked = now
             if (ended := await _exit(ctx)) is not None:
@@ -105,6 +108,20 @@ def _judged(server: Server) -> Outcome | None:
         result = {"diagnosis": root.key} if root else {}
         return Outcome(state="failed", evidence=f"{server.state}: {why}", notes=notes, result=result)
     return None
+
+
+async def _with_fixes(ctx: Context, launch: Launch, outcome: Outcome) -> Outcome:
+    """A failure with a known fix says how it is fixed."""
+    key = outcome.result.get("diagnosis")
+    if not isinstance(key, str):
+        return outcome
+    try:
+        known = await remedies.fixes(ctx.hands, key, launch)
+    except RequestError:
+        return outcome
+    notes = outcome.notes if not known else tuple(f"{fix.title}: {fix.says}" for fix in known)
+    lines = (f"specdash patch {ctx.plan.target} {fix.path} {words}" for fix in known if (words := fix.words))
+    return msgspec.structs.replace(outcome, notes=(*notes, *lines))
 
 
 def _progress(server: Server | None, seconds: float) -> str:

@@ -11,7 +11,7 @@ from specdash.monitor.owners import BASELINE_MIB
 from specdash.monitor.state import HostState, Server
 from specdash.operations import ladder
 from specdash.operations.acts import Acts, Hands
-from specdash.operations.freeing import ABOVE_BASELINE_MIB, chosen, key_of
+from specdash.operations.freeing import ABOVE_BASELINE_MIB, chosen, indexes, key_of
 from specdash.operations.plan import Plan, Step
 from specdash.operations.replies import Member
 from specdash.operations.rules import Rules, guard, make
@@ -139,11 +139,10 @@ def cards_of(state: HostState, sight: Sight) -> tuple[str, ...]:
 def free_step(state: HostState, cards: Sequence[str]) -> Step:
     """The verification: memory is back on every card."""
     gpus = chosen(state, cards)
-    which = ", ".join(str(gpu.card.index) for gpu in gpus) or "all"
     calls = {gpu.card.memory_call or "v2" for gpu in gpus} or {"v2"}
     ceiling = max(BASELINE_MIB[call] for call in calls) + ABOVE_BASELINE_MIB
     return Step(
-        title=f"verify that GPU {which} {'is' if len(gpus) == 1 else 'are'} clean",
+        title=f"verify that GPU {indexes(gpus) or 'memory'} {'is' if len(gpus) < 2 else 'are'} clean",
         risk="read",
         work=Free(cards=tuple(cards)),
         preview=(f"no owner and at most {ceiling} MiB in use, in two samples; waits while memory falls",),

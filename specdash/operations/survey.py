@@ -13,7 +13,7 @@ import msgspec
 from specdash.errands import RequestError
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.acts import Acts, Hands
-from specdash.operations.freeing import is_clean, key_of
+from specdash.operations.freeing import indexes, is_clean, key_of
 from specdash.operations.plan import Place
 from specdash.operations.replies import Holder, Leftovers
 from specdash.operations.sight import titles
@@ -85,7 +85,7 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
         warnings += more.warnings
     elif hidden and state.host is not None and state.host.container:
         warnings.append(
-            f"GPU {_numbers(hidden)}: memory that no process in this container holds; look from the host "
+            f"GPU {indexes(hidden)}: memory that no process in this container holds; look from the host "
             "(cleanup_via in the profile names it)"
         )
     return Survey(
@@ -159,10 +159,6 @@ def _frees(holder: Holder, gpus: Sequence[Gpu]) -> tuple[int, ...]:
     return tuple(g.card.index for g in gpus if g.card.index in holder.cards and is_clean(g) is False)
 
 
-def _numbers(gpus: Sequence[Gpu]) -> str:
-    return ", ".join(str(gpu.card.index) for gpu in gpus)
-
-
 async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Survey:
     """The same cards seen from the machine: by UUID, since a container may number them otherwise."""
     state, inner = outside.state, acts.state
@@ -187,7 +183,7 @@ async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Sur
     if offered and ours is None:
         warnings.append("which of the host's containers is this one could not be told: check the names below")
     if not offered:
-        warnings.append(f"GPU {_numbers(hidden)}: {outside.target} shows no owner either; see its dmesg")
+        warnings.append(f"GPU {indexes(hidden)}: {outside.target} shows no owner either; see its dmesg")
     return Survey(offered=tuple(offered), listed=tuple(listed), warnings=tuple(warnings))
 
 

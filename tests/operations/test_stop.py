@@ -33,7 +33,7 @@ async def test_a_serving_server_that_drains_in_time_gets_one_sigterm_and_nothing
     assert plan.ok
     assert states(plan) == ["done", "skipped", "skipped", "done"]
     assert plan.steps[0].evidence == "ended after 3 s"
-    assert "2 GPUs are clean" in plan.steps[3].evidence
+    assert "GPU 0, 1 clean" in plan.steps[3].evidence
     assert all(map(host.lives, others))
 
 

@@ -38,3 +38,8 @@ def default_rules() -> Rules:
         limits=default_limits(),
         book=default_book(),
     )
+
+
+def grammar_of(engine: str) -> Grammar | None:
+    """The language of that engine's logs; None for one that has no grammar."""
+    return next((grammar for grammar in default_rules().grammars if grammar.name == engine), None)

@@ -91,6 +91,8 @@ class Lines(Table, frozen=True, kw_only=True):
     """Searched in group ``proc``; group ``rank`` is the rank, ``_`` read as blank; ``number``: ``rank 3``."""
     actor: str | None = None
     """Searched in group ``proc``: workers that are told apart by their pid alone."""
+    short: Mapping[str, str] = {}
+    """Names of processes, as far as the first ``_``, and what a narrow view calls them."""
     hot: str | None = None
     """Begins behind the prefix; groups access and figures: what a serving log consists of, read fast."""
     hot_bare: bool = False

@@ -365,3 +365,18 @@ async def test_saving_and_copying_write_files_for_you_alone(make_app: Make, own_
         assert "Memory pool end." in (own_folders / "copied.txt").read_text()
         assert app.clipboard == (own_folders / "copied.txt").read_text()
         assert "1 line copied" in screen_text(app)
+
+
+async def test_a_vllm_log_is_read_at_80_columns_and_copied_as_it_was_printed(make_app: Make) -> None:
+    line = "(Worker_TP0 pid=7) INFO 11-29 17:08:36 [gpu_worker.py:295] Available KV cache memory: 11.2 GiB"
+    state = states.watch_only()
+    app = make_app(states.source(state, [line], milestones=False))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "17:08:36 TP0  Available KV cache memory: 11.2 GiB" in screen_text(app)
+        await pilot.press("y")
+        await pilot.pause()
+        assert app.clipboard == line
+        await pilot.press("w")
+        await pilot.pause()
+        assert "gpu_worker.py:295 Available KV" in screen_text(app)

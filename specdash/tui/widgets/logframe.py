@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specdash.logbuffer import LogBuffer
 from specdash.monitor.state import HostState, LogSource, Server
+from specdash.rules import grammar_of
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets.logreader import LogReader
@@ -34,6 +35,9 @@ class LogPane(LogReader):
         """Show the log of a server."""
         if self.server is not None and server is not None and self.server.key != server.key:
             self.to_end()
+        if server is not None and (self.server is None or self.server.engine != server.engine):
+            self.grammar = grammar_of(server.engine)
+            self.repaint()
         self.server = server
         faded = state.link.state == "lost"
         if faded != self.faded:

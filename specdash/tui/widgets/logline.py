@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-import re
 import time as clocks
 from typing import Literal
 
+from specdash.engines.grammar import Grammar
 from specdash.logbuffer import Row as LogRow
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, clip, dim, row, width_of
+from specdash.tui.widgets.logprefix import LEVELS, head
 
 TimeMode = Literal["short", "printed", "arrival", "age"]
 TIME_MODES: tuple[TimeMode, ...] = ("short", "printed", "arrival", "age")
 
-_DATE = re.compile(
-    r"\[?\d{4}-\d\d-\d\d[ T](?P<time>\d\d:\d\d:\d\d)(?:[.,]\d+)?Z?(?P<rank>(?: [A-Z]+\d+)*)\]?:?(?=\s)"
-)
-"""A date at the very front, with the ranks that SGLang puts into the same brackets."""
+Form = Literal["short", "whole", "untimed", "printed"]
+"""How much of a line's prefix is shown. ``whole``: with the place in the source; ``untimed``: another clock
+stands before it."""
 
 GUTTER = 1
+
+
+def form_of(mode: TimeMode, *, wrapped: bool) -> Form:
+    """What is left of a prefix: one clock is enough, and a wrapped line has room for the place."""
+    if mode == "printed":
+        return "printed"
+    return "untimed" if mode != "short" else "whole" if wrapped else "short"
 
 
 def time_text(mode: TimeMode, arrived: float | None, now: float) -> str:
@@ -48,22 +55,41 @@ def hits(text: str, needle: str, tone: Tone) -> list[Span]:
     return [*out, Span(text[start:], tone)]
 
 
-def shorten(text: str) -> tuple[str, str]:
-    """The time of day at the front of a line, and the rest without its date; no time: the line as it is."""
-    match = _DATE.match(text)
-    if match is None:
-        return "", text
-    return match["time"], match["rank"] + text[match.end() :]
+def _pieces(entry: LogRow, form: Form, grammar: Grammar | None, tone: Tone) -> list[Span]:
+    """The line as it is shown, without its marks: parts of its prefix, and its text."""
+    if form == "printed":
+        return [Span(entry.text, tone)]
+    parts = head(entry.text, grammar)
+    level = LEVELS.get(parts.level or "", ("", "dim"))
+    shown = (
+        dim(parts.time if form in ("short", "whole") else ""),
+        Span(parts.who, tone),
+        Span(*level),
+        dim(parts.place if form == "whole" else ""),
+    )
+    return [*(span._replace(text=f"{span.text} ") for span in shown if span.text), Span(parts.text, tone)]
 
 
 def line_row(
-    entry: LogRow, *, prefix: str = "", short: bool = True, needle: str = "", current: bool = False
+    entry: LogRow,
+    *,
+    prefix: str = "",
+    form: Form = "short",
+    grammar: Grammar | None = None,
+    needle: str = "",
+    current: bool = False,
 ) -> Row:
-    """A line of the log. ``short``: without its date; ``current``: the one jumped to."""
+    """A line of the log. ``grammar``: what its prefixes look like; ``current``: the one jumped to.
+
+    A line that was found by what a short form leaves out is shown as it was printed.
+    """
     tone: Tone = "bad" if entry.error else "plain"
-    time, text = shorten(entry.text) if short else ("", entry.text)
-    mark = Span("▌" if current else " ", "accent")
-    return row(mark, dim(prefix), *hits(time, needle, "dim"), *hits(text, needle, tone))
+    pieces = _pieces(entry, form, grammar, tone)
+    marked = [hit for piece in pieces for hit in hits(piece.text, needle, piece.tone)]
+    if needle and form != "printed" and not any(span.tone == "hit" for span in marked):
+        printed = hits(entry.text, needle, tone)
+        marked = printed if any(span.tone == "hit" for span in printed) else marked
+    return row(Span("▌" if current else " ", "accent"), dim(prefix), *marked)
 
 
 def rule_row(entry: LogRow, width: int) -> Row:

@@ -129,13 +129,13 @@ class LogReader(LogView):
         return "\n".join(out), "\n"
 
     def chosen_text(self) -> str:
-        """The line jumped to, or else every line on the screen."""
+        """The line jumped to, or else every line on the screen: as the server printed them."""
         if self.buffer is None:
             return ""
         if self.current is not None:
             return self.buffer.text(self.current)
-        rows = dict.fromkeys(piece.row for piece in self._layout())
-        return "\n".join(self._text(number)[GUTTER:] for number in rows)
+        rows = [self.buffer.row(number) for number in dict.fromkeys(piece.row for piece in self._layout())]
+        return "\n".join(entry.text for entry in rows if entry.kind == "line")
 
     def text_select_all(self) -> None:
         """A double click takes nothing: a log is too long to be selected whole."""

@@ -10,10 +10,11 @@ from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from specdash.engines.grammar import Grammar
 from specdash.logbuffer import LogBuffer
 from specdash.logbuffer import Row as LogRow
 from specdash.tui.paint import Row, Span, row
-from specdash.tui.widgets.logline import TimeMode, line_row, rule_row, time_text
+from specdash.tui.widgets.logline import TimeMode, form_of, line_row, rule_row, time_text
 from specdash.tui.widgets.painted import TONE_CLASSES, fade, highlight, strip_of
 
 WIDEST = 8192
@@ -44,6 +45,8 @@ class LogView(ScrollView, can_focus=True):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
         self.buffer: LogBuffer | None = None
+        self.grammar: Grammar | None = None
+        """The language of the log: how its lines begin."""
         self.empty: tuple[Row, ...] = ()
         """What to say where there is no log."""
         self.now = 0.0
@@ -159,10 +162,13 @@ class LogView(ScrollView, can_focus=True):
         if entry.kind != "line":
             return rule_row(entry, self.cells)
         arrived = self.buffer.arrived(entry.line) if self.buffer else None
-        prefix = time_text(self.times, arrived, self.now)
-        short = self.times == "short"
         painted = line_row(
-            entry, prefix=prefix, short=short, needle=self.needle, current=entry.line == self.current
+            entry,
+            prefix=time_text(self.times, arrived, self.now),
+            form=form_of(self.times, wrapped=self.wrap),
+            grammar=self.grammar,
+            needle=self.needle,
+            current=entry.line == self.current,
         )
         return fade(painted) if self.faded else painted
 

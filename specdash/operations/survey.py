@@ -6,6 +6,7 @@ only have a device open and are listed. Protected ones are never offered.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -17,6 +18,10 @@ from specdash.operations.freeing import indexes, is_clean, key_of
 from specdash.operations.plan import Place
 from specdash.operations.replies import Holder, Leftovers
 from specdash.operations.sight import titles
+
+
+_WORKER = re.compile(r"multiprocessing[.-]|compile_worker")
+"""In the command line of what Python starts beside a program: of no use to anybody without its parent."""
 
 
 class Candidate(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,7 +76,7 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
             listed.append(f"{holder.pid}  {holder.name}: belongs to {serving[holder.pid]} (`kill` ends it)")
         elif holder.protected or _is_us(holder, state):
             listed.append(f"{holder.pid}  {holder.name}: {_reason(holder)}")
-        elif holder.kind == "holder":
+        elif holder.kind == "holder" and not holder.heir_of:
             listed.append(f"{holder.pid}  {holder.name}: only has a device open")
         else:
             offered.append(_candidate(holder, state))
@@ -131,32 +136,54 @@ def _reason(holder: Holder) -> str:
 
 def _candidate(holder: Holder, state: HostState) -> Candidate:
     own_uid = state.host.uid if state.host else None
-    why = ""
-    if holder.heir_of:
-        why = f"keeps what dead {', '.join(map(str, holder.heir_of))} opened"
-    elif holder.zombie_leader:
-        why = "its main thread is dead, another one lives"
-    elif holder.state in "Tt":
-        why = "stopped: only SIGKILL ends it"
-    titled = any(each.member.search(holder.title) for each in titles())
-    if titled and not why:
-        why = "its server is gone"
+    why = _what_it_is(holder, state)
     return Candidate(
         holder=holder,
         foreign=holder.uid != own_uid,
-        leftover=bool(titled or why),
-        gpus=_frees(holder, state.gpus),
-        why=why,
+        leftover=why is not None,
+        gpus=_frees(holder, state),
+        why=why or "",
     )
 
 
-def _frees(holder: Holder, gpus: Sequence[Gpu]) -> tuple[int, ...]:
+def _what_it_is(holder: Holder, state: HostState) -> str | None:
+    """Why it can be nothing but what a dead server left; None where it may be a job that somebody wants."""
+    dead = holder.heir_of or _dead_on_its_cards(holder, state)
+    if dead:
+        return f"keeps what dead {', '.join(map(str, dead))} opened"
+    if holder.zombie_leader:
+        return "its main thread is dead, another one lives"
+    if holder.state in "Tt":
+        return "stopped: only SIGKILL ends it"
+    if any(each.member.search(holder.title) for each in titles()):
+        return "its server is gone"
+    if holder.ppid == 1 and _WORKER.search(holder.title):
+        return "a worker whose parent is gone"
+    return None
+
+
+def _dead_on_its_cards(holder: Holder, state: HostState) -> tuple[int, ...]:
+    """Dead pids that the driver still names on the cards this one has open, while it names this one nowhere.
+
+    In a container nothing follows from that: the driver names the pids of the machine outside.
+    """
+    if state.host is None or state.host.container or _named(holder.pid, state.gpus):
+        return ()
+    owners = [owner for gpu in state.gpus if gpu.card.index in holder.cards for owner in gpu.owners]
+    return tuple(sorted({owner.pid for owner in owners if not owner.known}))
+
+
+def _named(pid: int, gpus: Sequence[Gpu]) -> bool:
+    return any(owner.pid == pid for gpu in gpus for owner in gpu.owners)
+
+
+def _frees(holder: Holder, state: HostState) -> tuple[int, ...]:
     """The cards whose memory it holds: by NVML's word, as an heir, or because it has the device open."""
     pids = {holder.pid, *holder.heir_of}
-    named = tuple(g.card.index for g in gpus if any(owner.pid in pids for owner in g.owners))
+    named = tuple(g.card.index for g in state.gpus if any(owner.pid in pids for owner in g.owners))
     if named:
         return named
-    return tuple(g.card.index for g in gpus if g.card.index in holder.cards and is_clean(g) is False)
+    return tuple(g.card.index for g in state.gpus if g.card.index in holder.cards and is_clean(g) is False)
 
 
 async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Survey:
@@ -169,11 +196,12 @@ async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Sur
     ours = _our_container(found.holders, inner)
     offered, listed = [], []
     for holder in found.holders:
-        frees = _frees(holder, theirs)
+        frees = _frees(holder, state)
         here = tuple(index_of[g.card.uuid] for g in theirs if g.card.index in frees)
         if not here:
             continue
-        if holder.protected or _is_us(holder, state) or holder.kind == "holder":
+        only_open = holder.kind == "holder" and not holder.heir_of
+        if holder.protected or _is_us(holder, state) or only_open:
             listed.append(f"{holder.pid}  {holder.name} outside: {_reason(holder)}")
             continue
         foreign = ours is None or holder.container != ours

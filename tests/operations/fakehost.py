@@ -128,7 +128,8 @@ class FakeHost(World):
         rows = [
             {
                 **self.row(p),
-                "kind": p.kind,
+                # As the real agent says it: an heir only has the device open, and is no owner by NVML.
+                "kind": "holder" if p.heir_of else p.kind,
                 "cards": [p.gpu],
                 "protected": p.protected,
                 "zombie_leader": False,

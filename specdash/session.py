@@ -87,6 +87,7 @@ class Session:
         self._logs = LogKeeper()
         self._tails: dict[str, _Tail] = {}
         self._polls: dict[str, PollPlan] = {}
+        self._ports: frozenset[int] = frozenset()
         self._listeners: list[Callable[[], None]] = []
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
@@ -186,6 +187,7 @@ class Session:
             {"r": "watch", "match": match, "env": list(ENV_SEEN), "interval": self._options.interval}
         )
         self._polls.clear()
+        self._ports = frozenset()
         for path, tail in self._tails.items():
             self._follow(path, tail)
 
@@ -196,6 +198,8 @@ class Session:
             self._tails[path] = _Tail()
             self._logs.open(path)
             self._follow(path, self._tails[path])
+        if wanted.ports != self._ports and self._link.send({"r": "ports", "ports": sorted(wanted.ports)}):
+            self._ports = wanted.ports
         plans = {plan.server: plan for plan in wanted.polls}
         for server in self._polls.keys() - plans.keys():
             if self._link.send({"r": "unpoll", "server": server}):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from specdash.monitor.memory import ServerMemory
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Gpu, Server
 from specdash.monitor.words import ALARM_STATES, PHASE_TITLES
@@ -69,6 +70,23 @@ def _what_happened(server: Server) -> str:
         return f"{server.name} {server.state}{where}: {root.summary}"
     seen = [f"{reason.signal} {reason.value}" for reason in server.verdict.reasons if reason.says == "bad"]
     return f"{server.name} {server.state}{where}" + (f": {', '.join(seen[:2])}" if seen else "")
+
+
+PORT_SETTLES_S = 20.0
+"""An old server may take this long to let go of a port that the next one wants."""
+
+
+def of_port(memory: ServerMemory, server: Server, at: float) -> Alert | None:
+    """Somebody else holds the port of a server that is still to bind it: said long before that fails."""
+    owner = memory.port_owner
+    if owner is None or server.gone_at is not None or server.state in ALARM_STATES | {"stopped"}:
+        return None
+    if at - owner.since < PORT_SETTLES_S:
+        return None
+    since = ago(at - owner.started)
+    text = f"{server.name}: port {owner.port} belongs to {owner.name} (pid {owner.pid}, up {since})"
+    key = f"server:{server.key}/port/{owner.pid}"
+    return Alert(key=key, at=at, severity="warning", text=f"{text}: this server cannot have it")
 
 
 def _of_card(gpu: Gpu, at: float) -> Iterator[Alert]:

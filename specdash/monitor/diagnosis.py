@@ -20,6 +20,7 @@ from specdash.monitor.liveness import suspects
 from specdash.monitor.logtime import between
 from specdash.monitor.rootcause import Cause, find_cause, refine
 from specdash.monitor.signatures import Book
+from specdash.monitor.spans import ago
 from specdash.monitor.speech import say, say_trouble
 from specdash.monitor.trouble import Trouble, Troubles
 from specdash.monitor.words import ALARM_STATES, STATE_OF_PHASE, Phase, Role, State, VerdictWord
@@ -118,6 +119,8 @@ class _Case:
         root, key = cause.root, refine(cause, self.words.troubles)
         engine = self.words.engine
         first = say_trouble(self.book, root, key, engine=engine, root=True)
+        if key == "stale_process_on_port" and (owner := self._port_owner()):
+            first = replace(first, evidence=f"{first.evidence} ({owner})")
         killed = key in ("rank_killed_sigkill", "sigkill_unknown_origin", "peer_died_first")
         told = next((one for one in self.kernel if killed or one.key not in (*SOFTWARE, _HOST_OOM)), None)
         if told is not None:
@@ -169,8 +172,9 @@ class _Case:
     def _dead_rank(self, oom: KernelFinding | None) -> Judged:
         dead = [rank for rank in self.evidence.ranks if rank.state in ("Z", "gone")]
         text = ", ".join(f"{rank.name} {rank.state}" for rank in dead)
-        if oom:
-            return self._judged("crashed", [self._say(_HOST_OOM, oom.text)])
+        told = oom or next((one for one in self.kernel if one.key != "nvml_call_hangs"), None)
+        if told:
+            return self._judged("crashed", [self._say(told.key, told.text)])
         if dead:
             rank = dead[0].name
             return self._judged("crashed", [self._say("scheduler_dead_parent_alive", text, rank=rank)])
@@ -270,7 +274,7 @@ class _Case:
 
     def _port_owner(self) -> str:
         pid, age_s = self.evidence.port_owner_pid, self.evidence.port_owner_age_s
-        return "" if pid is None else f"pid {pid} listens" + (f" since {age_s:.0f} s" if age_s else "")
+        return "" if pid is None else f"pid {pid} has it" + (f", up {ago(age_s)}" if age_s else "")
 
     def _judged(
         self,

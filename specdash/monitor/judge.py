@@ -9,10 +9,11 @@ from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.frames import Process
+from specdash.monitor.kernelnews import lines_about
 from specdash.monitor.limits import Learned
 from specdash.monitor.liveness import assess
 from specdash.monitor.logverdict import words_of
-from specdash.monitor.memory import Rules, ServerMemory
+from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.polling import HEALTH
 from specdash.monitor.servers import called
 from specdash.monitor.speech import say
@@ -29,18 +30,34 @@ BEGINNING_S = 120.0
 replace = msgspec.structs.replace
 
 
+ALONE = Around()
+"""Nothing but the server itself is known."""
+
+_FINE = frozenset({"working", "quiet", "ready", "unknown"})
+
+
 def judge(
-    memory: ServerMemory, gpus: tuple[Gpu, ...], now: float, rules: Rules, learned: Learned | None = None
+    memory: ServerMemory,
+    gpus: tuple[Gpu, ...],
+    now: float,
+    rules: Rules,
+    learned: Learned | None = None,
+    around: Around = ALONE,
 ) -> Judged:
     """Weigh everything known about a server at ``now``; ``learned``: by what its kind has shown."""
     evidence = testify(memory, gpus, now)
+    kernel = tuple(line.text for line in lines_about(memory, gpus, around, now))
     if memory.gone_at is not None or memory.family.orphaned:
+        evidence = replace(evidence, kernel=kernel)
         return _ended(memory, evidence, gpus, now, rules)
     if _answers_well(memory):
         evidence = replace(evidence, phase="serving", ready=True)
     verdict = assess(evidence, rules.limits, learned)
     if verdict.word == "stalled" and now - memory.watched_since < SETTLE_S:
         verdict = replace(verdict, word="suspect")
+    if verdict.word not in _FINE or memory.reading.state == "crashed":
+        # A server that works has outlived whatever the driver reported; the host's alerts tell of it.
+        evidence = replace(evidence, kernel=kernel)
     judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
     if judged.state == "unknown" and _just_begun(memory, now):
         judged = replace(judged, state="starting", phase="boot")
@@ -74,6 +91,8 @@ def _answers_well(memory: ServerMemory) -> bool:
     reading = memory.reading
     if health is None or health.status != 200 or reading.bind_error or reading.crash_line:
         return False
+    if memory.port_owner is not None:
+        return False  # it is somebody else who answers
     return memory.family.engine == "vllm" or reading.phase in (None, "warmup", "serving")
 
 

@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.engines.grammar import Grammar
 from specdash.monitor.environment import Sight
-from specdash.monitor.frames import Http, Process
+from specdash.monitor.frames import Http, KernelLine, Process
 from specdash.monitor.learning import Course
 from specdash.monitor.limits import Learned, Limits
 from specdash.monitor.metrics import Counters
@@ -51,6 +51,25 @@ class CpuWindow(Remembered, frozen=True, kw_only=True):
         return (cpu1 - cpu0) / (t1 - t0) * 100 if t1 > t0 else None
 
 
+class PortOwner(Remembered, frozen=True, kw_only=True):
+    """A process of somebody else on the port that a server wants."""
+
+    pid: int
+    name: str
+    port: int
+    started: float
+    since: float
+    """When it was first seen there beside this server."""
+
+
+class Around(Remembered, frozen=True, kw_only=True):
+    """What a host shows that is about no server in particular."""
+
+    kernel: tuple[KernelLine, ...] = ()
+    all_pids: bool = True
+    """No process is hidden in another namespace."""
+
+
 class ServerMemory(Remembered, frozen=True, kw_only=True):
     """One server, alive or gone."""
 
@@ -64,6 +83,9 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     watched_since: float
     """Since when it has been looked at without a break of the link."""
     default_port: int | None = None
+    port_owner: PortOwner | None = None
+    cards: frozenset[int] = frozenset()
+    """Cards on which it has ever owned memory."""
     gone_at: float | None = None
     cpu: Mapping[int, CpuWindow] = {}
     states: Mapping[int, tuple[str, float]] = {}
@@ -131,6 +153,8 @@ class Memory(Remembered, frozen=True, kw_only=True):
     dismissed: frozenset[str] = frozenset()
     """Keys of alerts that were acknowledged."""
     alerts: tuple[Alert, ...] = ()
+    met_at: float | None = None
+    """When the host said its first word."""
     heard_at: float | None = None
     """When the host last said anything."""
     picture: HostState

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import msgspec
 
-from specdash.monitor import alerts, polling
+from specdash.monitor import alerts, kernelnews, polling
 from specdash.monitor.frames import (
     AnyFrame,
     Frame,
     Gpus,
     Hello,
     Http,
+    Kernel,
     Link,
     Log,
     LogState,
@@ -25,7 +27,7 @@ from specdash.monitor.frames import (
 from specdash.monitor.hearlog import take_log, take_log_state
 from specdash.monitor.learning import interrupt
 from specdash.monitor.limits import Learned
-from specdash.monitor.memory import Memory, Rules, ServerMemory
+from specdash.monitor.memory import Around, Memory, Rules, ServerMemory
 from specdash.monitor.owners import CardMemory, observe_card
 from specdash.monitor.portrait import paint
 from specdash.monitor.roster import belonging, take_processes
@@ -81,6 +83,7 @@ def _repaint(memory: Memory, now: float) -> Memory:
     # While nothing is heard, nothing is known to stand still: the verdict stays the last one.
     heard_at = memory.heard_at if memory.heard_at is not None else now
     judged_at = min(now, heard_at + DEAF_S)
+    around = _around(memory)
     painted = [
         paint(
             server,
@@ -90,18 +93,29 @@ def _repaint(memory: Memory, now: float) -> Memory:
             memory.rules,
             learned=memory.learned.get(server.key),
             before=memory.drawn.get(server.key),
+            around=around,
         )
         for server in memory.servers
     ]
     servers = tuple(server for server, _ in painted)
     portraits = {server.key: server for server in servers}
     drawn = {server.key: drawn for server, drawn in painted}
-    fresh = alerts.notice(dict(memory.portraits), servers, gpus, now)
+    fresh = chain(
+        alerts.notice(dict(memory.portraits), servers, gpus, now),
+        kernelnews.alerts(memory.picture.kernel, gpus, memory.met_at or now),
+        filter(None, (alerts.of_port(server, portraits[server.key], now) for server in memory.servers)),
+    )
     kept = alerts.keep(memory.alerts, fresh, memory.dismissed)
     alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
     picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=kept)
     remembered = tuple(_marked(server, portraits[server.key]) for server in memory.servers)
     return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, alerts=kept, picture=picture)
+
+
+def _around(memory: Memory) -> Around:
+    host = memory.picture.host
+    hidden = host is not None and host.container is not None and not host.host_pids
+    return Around(kernel=memory.picture.kernel, all_pids=not hidden)
 
 
 def _marked(server: ServerMemory, portrait: Server) -> ServerMemory:
@@ -129,10 +143,12 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
         agent_pid=frame.pid,
         watch_only="act" not in frame.verbs,
         container=frame.container,
+        host_pids=frame.host_pids,
         simulated=frame.simulated,
         cpus=frame.cpus,
     )
-    return replace(memory, servers=servers, picture=replace(memory.picture, host=host))
+    met_at = memory.met_at if memory.met_at is not None else frame.at
+    return replace(memory, servers=servers, met_at=met_at, picture=replace(memory.picture, host=host))
 
 
 def _link(memory: Memory, frame: Link) -> Memory:
@@ -169,9 +185,13 @@ def _gpus(memory: Memory, frame: Gpus) -> Memory:
 
 def _note_growth(server: ServerMemory, before: Any, now: dict[int, CardMemory], at: float) -> ServerMemory:
     """A card that this server owns memory of has grown by a step that counts."""
-    for index, card in now.items():
+    mine = {i for i, card in now.items() if any(o.server == server.key for o in card.gpu.owners)}
+    if not mine <= server.cards:
+        server = replace(server, cards=server.cards | mine)
+    for index in mine:
+        card = now[index]
         used, earlier = card.gpu.card.used_mib, before.get(index)
-        if used is None or earlier is None or not any(o.server == server.key for o in card.gpu.owners):
+        if used is None or earlier is None:
             continue
         if used - (earlier.gpu.card.used_mib or used) >= MEMORY_STEP_MIB:
             return replace(server, moved=replace(server.moved, memory_at=at))
@@ -199,6 +219,15 @@ def _machine(memory: Memory, frame: Machine) -> Memory:
     return replace(memory, picture=replace(memory.picture, machine=facts))
 
 
+def _kernel(memory: Memory, frame: Kernel) -> Memory:
+    reason = (frame.reason or "not readable") if frame.denied else None
+    picture = replace(memory.picture, kernel=frame.lines, kernel_denied=reason)
+    if reason is not None and memory.picture.kernel_denied is None:
+        text = f"the kernel's log cannot be read ({reason}): Xid reports and out-of-memory kills stay unseen"
+        picture = replace(picture, notes=(*picture.notes, text)[-_NOTES_KEPT:])
+    return replace(memory, picture=picture)
+
+
 def _note(memory: Memory, frame: Note) -> Memory:
     notes = (*memory.picture.notes, frame.text)[-_NOTES_KEPT:]
     return replace(memory, picture=replace(memory.picture, notes=notes))
@@ -213,5 +242,6 @@ _TAKERS: dict[type[Frame], Callable[[Memory, Any], Memory]] = {
     LogState: take_log_state,
     Http: _http,
     Machine: _machine,
+    Kernel: _kernel,
     Note: _note,
 }

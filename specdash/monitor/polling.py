@@ -217,6 +217,9 @@ def _log_lamp(memory: ServerMemory) -> Lamp:
 def _port_lamp(memory: ServerMemory, port: int | None) -> Lamp:
     if port is None:
         return Lamp(name="port", says="unknown", value="port not known")
+    stranger = memory.port_owner
+    if stranger is not None:
+        return Lamp(name="port", says="no", value=f"{port} belongs to {stranger.name} (pid {stranger.pid})")
     newest = max(memory.answers.values(), key=lambda answer: answer.at, default=None)
     if newest is None:
         return Lamp(name="port", says="unknown", value=f"{port} not asked yet")

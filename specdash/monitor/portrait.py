@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import msgspec
 
-from specdash.monitor.commandline import LaunchFacts, launch_facts
-from specdash.monitor.judge import judge
+from specdash.monitor.address import address
+from specdash.monitor.commandline import launch_facts
+from specdash.monitor.judge import ALONE, judge
 from specdash.monitor.learning import time_left
 from specdash.monitor.limits import Learned
-from specdash.monitor.memory import Rules, ServerMemory
+from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.polling import lamps
 from specdash.monitor.rail import Drawn, draw, ready_after
 from specdash.monitor.state import Figures, Gpu, Rank, Server
@@ -24,6 +25,7 @@ def paint(
     rules: Rules,
     learned: Learned | None = None,
     before: Drawn | None = None,
+    around: Around = ALONE,
 ) -> tuple[Server, Drawn]:
     """The whole portrait at ``now``, with the verdict of the moment when the host was last heard.
 
@@ -32,7 +34,7 @@ def paint(
     family, reading = memory.family, memory.reading
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
-    judgement = judge(memory, gpus, judged_at, rules, learned)
+    judgement = judge(memory, gpus, judged_at, rules, learned, around)
     drawn = draw(before, reading, judgement.state, learned)
     server = Server(
         key=memory.key,
@@ -83,19 +85,6 @@ def _eta(memory: ServerMemory, state: State, learned: Learned | None, now: float
     if learned is None or state in ("ready", "degraded", "stalled", "crashed", "stopped"):
         return None
     return time_left(learned, memory.course, memory.reading, memory.reading.grammar.order, now)
-
-
-def address(memory: ServerMemory) -> tuple[int | None, str | None]:
-    """Port and address: what really listens before what was asked for."""
-    family, reading = memory.family, memory.reading
-    facts: LaunchFacts = launch_facts(family.main.argv)
-    wanted = facts.port or reading.port or memory.default_port
-    for process in (family.main, *family.members):
-        if wanted in process.ports:
-            return wanted, process.bind
-    if facts.port is None and reading.port is None and family.main.ports:
-        return min(family.main.ports), family.main.bind
-    return wanted, None
 
 
 def _ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> tuple[Rank, ...]:

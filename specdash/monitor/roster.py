@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.address import listeners, port_owner
 from specdash.monitor.frames import Process, Processes
 from specdash.monitor.learning import begin_course
 from specdash.monitor.memory import Memory, Moved, ServerMemory
@@ -32,6 +33,8 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
             servers.append(_new_server(memory, family, frame.at))
     gone = [_gone(server, frame.at) for key, server in known.items() if key not in adopted]
     servers.extend(sorted(gone, key=lambda server: server.gone_at or 0.0)[-_GONE_KEPT:])
+    listening = listeners(frame.list)
+    servers = [replace(one, port_owner=port_owner(one, listening, frame.at)) for one in servers]
     owned = belonging(tuple(servers))
     cards = {
         index: replace(card, gpu=relabel(card.gpu, table, owned)) for index, card in memory.cards.items()

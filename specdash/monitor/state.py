@@ -44,6 +44,8 @@ class HostFacts(Value, frozen=True, kw_only=True):
     agent_pid: int
     watch_only: bool
     container: str | None = None
+    host_pids: bool | None = None
+    """The process table is the machine's own: none is hidden in another namespace. None: not known."""
     simulated: bool = False
     cpus: int = 1
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor import polling
+from specdash.monitor.address import address, listens_itself
 from specdash.monitor.memory import Memory
-from specdash.monitor.portrait import address
 from specdash.monitor.state import Server
 
 
@@ -15,20 +15,25 @@ class Wants(msgspec.Struct, frozen=True, kw_only=True):
 
     tails: frozenset[str] = frozenset()
     polls: tuple[polling.PollPlan, ...] = ()
+    ports: frozenset[int] = frozenset()
+    """On which somebody else may listen: the agent is to say who."""
 
 
 def wants(memory: Memory) -> Wants:
     """The logs to follow and the endpoints to ask, by what is known now."""
-    tails, polls = set(), []
+    tails, polls, ports = set(), [], set()
     for server in memory.servers:
         if server.source.path:
             tails.add(server.source.path)
         portrait: Server | None = memory.portraits.get(server.key)
         port, bind = address(server)
         ready = portrait is not None and portrait.state in ("ready", "degraded", "stalled")
-        plan = None if server.family.orphaned else polling.plan(server, port, bind, ready=ready)
+        if port is not None and not listens_itself(server, port):
+            ports.add(port)
+        ours = not server.family.orphaned and server.port_owner is None
+        plan = polling.plan(server, port, bind, ready=ready) if ours else None
         if plan is not None:
             polls.append(plan)
     if memory.given_log:
         tails.add(memory.given_log)
-    return Wants(tails=frozenset(tails), polls=tuple(polls))
+    return Wants(tails=frozenset(tails), polls=tuple(polls), ports=frozenset(ports))

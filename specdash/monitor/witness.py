@@ -26,7 +26,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
     def age(at: float | None) -> float | None:
         return None if at is None else max(0.0, now - at)
 
-    figures = memory.figures
+    figures, stranger = memory.figures, memory.port_owner
     return Evidence(
         engine=memory.family.engine,
         phase=reading.phase or ("boot" if _just_started(memory) else None),
@@ -58,6 +58,8 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         cards=tuple(_card(gpu, now) for gpu in mine.values()),
         health=_answer(_health(memory), now),
         models=_answer(memory.answers.get(MODELS), now),
+        port_owner_pid=stranger.pid if stranger else None,
+        port_owner_age_s=age(stranger.started) if stranger else None,
     )
 
 

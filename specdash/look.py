@@ -57,9 +57,14 @@ def describe_server(server: Server, now: float) -> Iterator[str]:
     for item in server.rail:
         count = f" {item.progress.done}/{item.progress.total}" if item.progress else ""
         took = f" {ago(item.took_s)}" if item.took_s is not None else ""
+        usual = item.usual_s is not None and item.mark != "done"
+        took += f" (usual {ago(item.usual_s)})" if usual else ""
         rail.append(f"{_MARKS[item.mark]} {item.title}{count}{took}")
     if rail:
         yield "  " + " ─ ".join(rail)
+    if server.eta_s is not None:
+        starts = "1 start" if server.starts_known == 1 else f"{server.starts_known} starts"
+        yield f"  ready in about {ago(server.eta_s)}, by {starts} of this kind"
     for reason in server.verdict.reasons if server.state in ("stalled", "crashed") else ():
         aged = f" for {ago(reason.age_s)}" if reason.age_s is not None and reason.says == "flat" else ""
         yield f"    {reason.signal}: {reason.value}{aged} ({reason.says})"
@@ -101,6 +106,8 @@ def _gpu(gpu: Gpu) -> str:
     parts.append(" ".join(f"{owner.label} {owner.pid}" for owner in gpu.owners) or "-")
     if gpu.orphan_mib:
         parts.append(f"ORPHAN {gpu.orphan_mib / 1024:.1f} GiB")
+    if gpu.note:
+        parts.append(gpu.note)
     if card.error:
         parts.append(card.error)
     return "  ".join(parts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.memory import ServerMemory
+from specdash.monitor.owners import OUTSIDE
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Gpu, Server
 from specdash.monitor.words import ALARM_STATES, PHASE_TITLES
@@ -22,6 +23,10 @@ def notice(
             yield from _of_server(server, earlier, at)
     for gpu in gpus:
         yield from _of_card(gpu, at)
+    outside = [str(gpu.card.index) for gpu in gpus if gpu.note == OUTSIDE]
+    if outside:
+        text = f"GPU {', '.join(outside)}: memory {OUTSIDE}"
+        yield Alert(key="gpus/outside", at=at, severity="warning", text=text)
 
 
 def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[str]) -> tuple[Alert, ...]:

@@ -28,7 +28,7 @@ from specdash.monitor.hearlog import take_log, take_log_state
 from specdash.monitor.learning import interrupt
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Memory, Rules, ServerMemory
-from specdash.monitor.owners import CardMemory, observe_card
+from specdash.monitor.owners import CardMemory, observe_card, view_of
 from specdash.monitor.portrait import paint
 from specdash.monitor.roster import belonging, take_processes
 from specdash.monitor.state import HostFacts, HostState, MachineFacts, Server
@@ -167,9 +167,10 @@ def _link(memory: Memory, frame: Link) -> Memory:
 
 
 def _gpus(memory: Memory, frame: Gpus) -> Memory:
-    owned = belonging(memory.servers)
+    owned, table = belonging(memory.servers), memory.processes
+    view = view_of(memory.picture.host, frame.cards, table)
     cards = {
-        card.index: observe_card(memory.cards.get(card.index), card, frame.at, memory.processes, owned)
+        card.index: observe_card(memory.cards.get(card.index), card, frame.at, table, owned, view)
         for card in frame.cards
     }
     servers = tuple(_note_growth(server, memory.cards, cards, frame.at) for server in memory.servers)

@@ -3,17 +3,17 @@
 Rules: an *owner* is in NVML's compute list (or has the driver's memory mapped); a *holder* merely has a
 device open and is not shown here. *Orphan* memory is what no living, listed process explains: more than
 1 GiB and 2 % of the card, in three samples, ten seconds after the last owner left. It is not claimed
-for MIG cards, for owners of unknown size, or where NVML names pids that this process table lacks.
+for MIG cards, for owners of unknown size, or inside a container, where whoever holds it may be outside.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
 from specdash.monitor.frames import Card, Process
-from specdash.monitor.state import Gpu, Owner
+from specdash.monitor.state import Gpu, HostFacts, Owner
 
 HISTORY = 120
 """Samples of memory kept for the sparkline: two minutes at 1 Hz."""
@@ -24,6 +24,19 @@ ORPHAN_SAMPLES = 3
 ORPHAN_AFTER_S = 10.0
 BASELINE_MIB = {"v2": 64, "v1": 1024}
 """Memory that an idle card shows without any owner."""
+
+
+OUTSIDE = "held by a process outside this container: look from the host"
+UNTOLD = "whose it is cannot be told inside this container: look from the host"
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of the machine's process table is seen."""
+
+    inside: bool = False
+    """Inside a container: processes of others are hidden, and NVML may hide them or use other pids."""
+    nameless: bool = False
+    """Processes in here compute, and NVML names none of them: what looks foreign may be theirs."""
 
 
 class Belonging(msgspec.Struct, frozen=True):
@@ -42,12 +55,16 @@ class CardMemory(msgspec.Struct, frozen=True, kw_only=True):
     owner_left_at: float | None = None
 
 
+WHOLE = View()
+
+
 def observe_card(
     before: CardMemory | None,
     card: Card,
     at: float,
     table: Mapping[int, Process],
     servers: Mapping[int, Belonging],
+    view: View = WHOLE,
 ) -> CardMemory:
     """Take one sample of a card into account."""
     last = before.gpu if before else None
@@ -61,13 +78,32 @@ def observe_card(
     left_at = before.owner_left_at if before else None
     if last and {o.pid for o in last.owners} - {o.pid for o in owners}:
         left_at = at
-    rest = _unexplained_mib(card, owners)
+    rest = _unexplained_mib(card, tuple(o for o in owners if o.known) if view.inside else owners)
     count = (before.unexplained if before else 0) + 1 if rest else 0
     settled = left_at is None or at - left_at >= ORPHAN_AFTER_S
-    orphan = rest if rest is None or (count >= ORPHAN_SAMPLES and settled) else 0
+    certain = count >= ORPHAN_SAMPLES and settled
+    note = None
+    if view.inside and rest:
+        # From in here nobody can say that it has no owner.
+        note, rest = (UNTOLD if view.nameless else OUTSIDE) if certain else None, None
     answered = at if card.used_mib is not None or last is None else last.at
-    gpu = Gpu(card=card, at=answered, used_history=history, owners=owners, orphan_mib=orphan)
+    gpu = Gpu(
+        card=card,
+        at=answered,
+        used_history=history,
+        owners=owners,
+        orphan_mib=rest if rest is None or certain else 0,
+        note=note,
+    )
     return CardMemory(gpu=gpu, unexplained=count, owner_left_at=left_at)
+
+
+def view_of(host: HostFacts | None, cards: Iterable[Card], table: Mapping[int, Process]) -> View:
+    """What can be said of owners here, by the host's own word and by whom NVML names."""
+    if host is None or host.container is None or host.host_pids or host.simulated:
+        return WHOLE
+    named = {process.pid for card in cards for process in card.processes or ()}
+    return View(inside=True, nameless=any(p.uvm for p in table.values() if p.pid not in named))
 
 
 def relabel(gpu: Gpu, table: Mapping[int, Process], servers: Mapping[int, Belonging]) -> Gpu:

@@ -86,6 +86,8 @@ class Gpu(Value, frozen=True, kw_only=True):
     owners: tuple[Owner, ...] = ()
     orphan_mib: int | None = None
     """Memory that no living, listed process explains; None where that cannot be said."""
+    note: str | None = None
+    """What must be known of its memory where that is no number: whoever holds it is not seen here."""
 
 
 class LogSource(Value, frozen=True, kw_only=True):

@@ -98,6 +98,7 @@ class GpuDocument(Document, frozen=True, kw_only=True):
     total_mib: int | None
     used_mib: int | None
     orphan_mib: int | None
+    note: str | None
     util: int | None
     power_w: float | None
     temp_c: int | None
@@ -174,6 +175,7 @@ def _gpu(gpu: Gpu) -> GpuDocument:
         total_mib=card.total_mib,
         used_mib=card.used_mib,
         orphan_mib=gpu.orphan_mib,
+        note=gpu.note,
         util=card.util,
         power_w=card.power_w,
         temp_c=card.temp_c,

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from specdash.monitor.frames import Card, CardProcess, Process
-from specdash.monitor.owners import Belonging, CardMemory, observe_card
+from typing import Any
+
+import msgspec
+import pytest
+
+from specdash.monitor.frames import Card, CardProcess, Gpus, Process, Processes
+from specdash.monitor.owners import OUTSIDE, UNTOLD, Belonging, CardMemory, observe_card
+from specdash.monitor.state import HostState
+from tests.monitor.frames_of import hello, run
 
 GIB = 1024
 
 
-def card(used_gib: float, *owners: tuple[int, int | None], **more: object) -> Card:
-    processes = tuple(CardProcess(pid=pid, mib=mib) for pid, mib in owners)
+def card(used_gib: float, *owners: tuple[int, float | None], **more: object) -> Card:
+    processes = tuple(CardProcess(pid=pid, mib=None if mib is None else int(mib)) for pid, mib in owners)
     return Card(
         index=1,
         uuid="GPU-1",
@@ -79,3 +86,50 @@ def test_a_lost_card_keeps_its_name_and_says_why() -> None:
 def test_the_sparkline_holds_fractions_and_no_gap_is_a_zero() -> None:
     gpu = watch((0, card(48)), (1, Card(index=1, error="GPU is lost")), (2, card(24))).gpu
     assert gpu.used_history == (0.5, 0.25)
+
+
+# --- inside a container ---
+
+
+def container(*samples: Card, seconds: int = 4, table: tuple[Process, ...] = (), **host: Any) -> HostState:
+    """A container that looks at these cards for some seconds."""
+    facts = {"container": "docker", "host_pids": False, **host}
+    frames = [Gpus(at=2.0 + t, cards=samples) for t in range(seconds)]
+    return run(hello(**facts), Processes(at=1.0, list=table), *frames).picture
+
+
+@pytest.mark.parametrize("sample", [card(76), card(76, (990001, 75 * GIB))])
+def test_inside_a_container_memory_without_a_known_owner_is_held_from_outside(sample: Card) -> None:
+    state = container(sample)
+    assert (state.gpus[0].orphan_mib, state.gpus[0].note) == (None, OUTSIDE)
+    assert [alert.text for alert in state.alerts] == [f"GPU 1: memory {OUTSIDE}"]
+
+
+def test_it_is_said_once_for_all_cards() -> None:
+    other = msgspec.structs.replace(card(76), index=2, uuid="GPU-2")
+    assert [alert.text[:9] for alert in container(card(76), other, seconds=30).alerts] == ["GPU 1, 2:"]
+
+
+def test_memory_that_may_be_that_of_processes_in_here_is_not_called_foreign() -> None:
+    mine = Process(pid=50, ppid=1, start=1, started=0.0, comm="python3", uvm=True)
+    state = container(card(76, (990001, 75 * GIB)), table=(mine,))
+    assert (state.gpus[0].orphan_mib, state.gpus[0].note) == (None, UNTOLD)
+    assert state.alerts == ()
+
+
+def test_beside_an_owner_in_here_only_the_rest_is_foreign() -> None:
+    mine = Process(pid=50, ppid=1, start=1, started=0.0, comm="python3", uvm=True)
+    assert container(card(76, (50, 40 * GIB)), table=(mine,)).gpus[0].note == OUTSIDE
+    assert container(card(76, (50, 75.9 * GIB)), table=(mine,)).gpus[0].note is None
+
+
+def test_an_idle_card_in_a_container_is_clean() -> None:
+    gpu = container(card(0.02)).gpus[0]
+    assert (gpu.orphan_mib, gpu.note) == (0, None)
+
+
+@pytest.mark.parametrize("host", [{"host_pids": True}, {"container": None}, {"simulated": True}])
+def test_where_every_process_is_seen_memory_without_an_owner_is_an_orphan(host: dict[str, Any]) -> None:
+    gpu = container(card(76), **host).gpus[0]
+    assert gpu.note is None
+    assert (gpu.orphan_mib or 0) > 70 * GIB

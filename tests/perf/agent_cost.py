@@ -10,6 +10,7 @@ threads, in per cent of one core; the memory is what is resident after the windo
 from __future__ import annotations
 
 import http.server
+import os
 import subprocess
 import sys
 import tempfile
@@ -25,6 +26,7 @@ from tests.agent.driver import RunningAgent, binding, interpreters  # noqa: E402
 from tests.nvmlstub.stub import NvmlStub, build  # noqa: E402
 
 RANKS = 8
+MARK = f"measured-{os.getpid()}"
 SETTLE = 70.0
 """Seconds before the window: the start and the first minute, in which the agent looks more often."""
 METRICS = b"".join(b'vllm:metric_%d{a="b"} 1.0\n' % n for n in range(1500))
@@ -73,7 +75,7 @@ def main(seconds: float, versions: list[str]) -> None:
     wait = [sys.executable, "-c", "import sys; sys.stdin.read()"]
     ranks = [
         subprocess.Popen(
-            [f"sglang::scheduler_TP{n}", *wait[1:]], executable=sys.executable, stdin=subprocess.PIPE
+            [f"sglang::scheduler_TP{n} {MARK}", *wait[1:]], executable=sys.executable, stdin=subprocess.PIPE
         )
         for n in range(RANKS)
     ]
@@ -112,7 +114,7 @@ def measure(
     del env["NVMLSTUB_LOG"]
     with RunningAgent(python, env=env, path=pynvml) as agent:
         agent.wait(Hello)
-        agent.ask("watch", match=["^sglang::"], env=["^NCCL_"], interval=1.0)
+        agent.ask("watch", match=[MARK], env=["^NCCL_"], interval=1.0)
         agent.wait(Gpus, lambda frame: frame.cards)
         if port:
             threading.Thread(target=write, daemon=True).start()

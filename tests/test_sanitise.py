@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 import unicodedata
 
 import pytest
@@ -84,6 +85,26 @@ def test_whatever_comes_in_nothing_that_controls_comes_out(text: str | bytes) ->
         "client_secret=SECRET",
         "token=SECRET",
         "'token': 'SECRET'",
+        "_token=SECRET",
+        "token:SECRET, token = SECRET; token=9SECRET",
+        "PGPASSWORD=SECRET clientSecret=SECRET accessToken=SECRET authToken: SECRET apiKey=SECRET",
+        "AZURE_OPENAI_KEY=SECRET DB_PWD=SECRET",
+        "my.api.key=SECRET",
+        "Invalid API key: SECRET",
+        "vllm serve m --api-key SECRET1a2b3c SECRET9z8y7x --port 1",
+        "['--api-key', 'SECRET', 'SECRET1a2b3c', '--port', '1']",
+        "--credentials SECRET --secret-key SECRET --basic-auth me:SECRET --api-keys SECRET",
+        "api_key=SecretStr('SECRET')",
+        "api_key=b'SECRET'",
+        "api_key=('SECRET', 'SECRET')",
+        "api_keys=['SECRET']",
+        "api_key={'a': 'SECRET'}",
+        "https://SECRETSECRET@github.com/x",
+        "redis://:SECRET@cache:6379",
+        'GET "/v1/models?key=SECRET&x=1"',
+        "https://x/?sig=SECRET&se=2",
+        "Cookie: session=SECRET",
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxSECRET.abc",
     ],
 )
 def test_secrets_do_not_pass(text: str) -> None:
@@ -119,6 +140,10 @@ def test_what_stands_around_a_secret_stays() -> None:
         "monkey=banana keyboard: qwerty",
         "http://127.0.0.1:30000/v1/models",
         "authorization is off",
+        "error: argument --tokenizer: expected one argument",
+        "api_keys=[], credentials=None, secrets={}",
+        "GET /v1/completions?stream=1 and ssh://root@gpubox:22",
+        "the tokenizer class you load from this checkpoint",
     ],
 )
 def test_harmless_text_is_left_alone(text: str) -> None:
@@ -127,6 +152,17 @@ def test_harmless_text_is_left_alone(text: str) -> None:
 
 def test_one_door_does_both() -> None:
     assert clean_line(b"\x1b[31mapi_key='abc'\x1b[0m\t!") == f"api_key={REDACTED}    !"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["-a", "a-", "x-key-", "-", "a://b:", "token=[ ", "eyJ-", "--api-key ", "api_key=(", '"', "\x1b]", " "],
+)
+def test_no_line_costs_more_than_its_length(unit: str) -> None:
+    line = ("key " + unit * (1 << 16))[: 1 << 16]
+    began = time.process_time()
+    clean_line(line)
+    assert time.process_time() - began < 3.0, "the square of 64 KiB takes much longer than this"
 
 
 def test_an_escape_cannot_hide_a_secret() -> None:

@@ -17,10 +17,12 @@ SHORT = 4096
 LONGEST_ARGV = 16 * 1024
 """Characters of a command line that are sent; SGLang's are near 1,000."""
 
-SECRET = "(?:api[-_]?key|token|passw(?:or)?d|secret)"
+SECRET = "(?:api[-_]?keys?|token|passw(?:or)?d|passphrase|secret(?:[-_]?key)?|credentials?|basic[-_]auth)"
 SECRET_OPTION = re.compile(r"--?[\w-]*" + SECRET + r"$", re.I)
+# An option begins a word: whoever looks for one at each dash walks the square of a long argument.
 SECRET_INSIDE = re.compile(
-    r"(--?[\w-]*" + SECRET + r"[= ]|\b\w*" + SECRET + r"=)(?!-)('[^']*'|\"[^\"]*\"|[^\s'\"]+)", re.I
+    r"((?:^|(?<=[\s'\"]))--?[\w-]*" + SECRET + r"[= ]|" + SECRET + r"=)(?!-)('[^']*'|\"[^\"]*\"|[^\s'\"]+)",
+    re.I,
 )
 SECRET_NAME = re.compile(SECRET + "$", re.I)
 REDACTED = "<redacted>"
@@ -60,14 +62,21 @@ class Stat(object):
 
 
 def redact(argv: "list[str]") -> "list[str]":
-    """The command line without API keys, tokens and passwords: a recording must never hold one."""
+    """The command line without API keys, tokens and passwords: a recording must never hold one.
+
+    An option may take several (vLLM's ``--api-key A B``): all words up to the next option go. Only the
+    first may begin with a dash and be a key all the same.
+    """
     shown = []
-    hide = False
+    hide, dash = False, "--"
     for argument in argv:
-        if hide and not argument.startswith("--"):
-            argument = REDACTED
-        hide = SECRET_OPTION.match(argument) is not None
-        shown.append(argument if hide else SECRET_INSIDE.sub(r"\1" + REDACTED, argument))
+        option = SECRET_OPTION.match(argument) is not None
+        if hide and not argument.startswith(dash):
+            shown.append(REDACTED)
+            dash = "-"
+            continue
+        hide, dash = option, "--"
+        shown.append(argument if option else SECRET_INSIDE.sub(r"\1" + REDACTED, argument))
     return shown
 
 

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -340,6 +341,13 @@ def test_an_endless_command_line_is_cut() -> None:
         (["--api-key", "sk-1", "--port", "1"], ["--api-key", "<redacted>", "--port", "1"]),
         (["--api-key=sk-1"], ["--api-key=<redacted>"]),
         (["--admin-api-key", "sk-1"], ["--admin-api-key", "<redacted>"]),
+        (["--api-key", "k1", "k2", "-x", "y"], ["--api-key", "<redacted>", "<redacted>", "-x", "y"]),
+        (["--api-key", "-k1", "--port", "1"], ["--api-key", "<redacted>", "--port", "1"]),
+        (
+            ["--api-keys", "a", "--secret-key", "b"],
+            ["--api-keys", "<redacted>", "--secret-key", "<redacted>"],
+        ),
+        (["PGPASSWORD=x"], ["PGPASSWORD=<redacted>"]),
         (["--hf-token", "--port", "1"], ["--hf-token", "--port", "1"]),
         (
             ["--tokenizer", "x", "--max-num-batched-tokens", "8192"],
@@ -353,6 +361,13 @@ def test_an_endless_command_line_is_cut() -> None:
 )
 def test_secrets_in_command_lines_are_hidden(argv: list[str], shown: list[str]) -> None:
     assert procfs.redact(argv) == shown
+
+
+@pytest.mark.parametrize("unit", ["-", "-a", "a-", "-api-key-", "secret-", "--token "])
+def test_no_argument_costs_more_than_its_length(unit: str) -> None:
+    began = time.process_time()
+    procfs.redact([(unit * procfs.LONGEST_ARGV)[: procfs.LONGEST_ARGV]])
+    assert time.process_time() - began < 1.5, "it took ten seconds when it cost the square"
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def lock(acts: "Acts", request: "Json") -> "Json":
     if acts.held is None and not _acquire(acts):
         by = _holder(acts.host)
         theirs = bool(request.get("take") and by and by["who"] == who)
-        if not (theirs and by and _end(acts, by) and _acquire(acts)):
+        if not (theirs and by and _take_over(acts, by)):
             return {"held": False, "by": _holder(acts.host)}
     start = stat_of(acts.host, os.getpid())
     note: "Json" = {"who": who, "what": what, "pid": os.getpid(), "uid": os.geteuid(), "at": acts.host.now()}
@@ -147,20 +147,19 @@ def _kernel_says(host: "Host", inode: int) -> "int | None":
     return None
 
 
-def _end(acts: "Acts", by: "Json") -> bool:
-    """Tell the same person's other agent to end; whether it did in time."""
+def _take_over(acts: "Acts", by: "Json") -> bool:
+    """Tell the same person's other agent to end; whether the lock is ours then."""
     pid, start = by["pid"], by["start"]
     if not by["sure"] or not isinstance(start, int) or not _is_agent(acts.host, pid):
         return False
     if signals.send(acts.host, pid, start, signal.SIGTERM) == "denied":
         return False
     deadline = acts.host.monotonic() + LET_GO
-    while acts.host.monotonic() < deadline:
-        stat = stat_of(acts.host, pid)
-        if stat is None or stat.start != start or stat.state in "ZX":
-            return True
+    while not _acquire(acts):
+        if acts.host.monotonic() > deadline:
+            return False
         time.sleep(0.02)
-    return False
+    return True
 
 
 def _is_agent(host: "Host", pid: int) -> bool:

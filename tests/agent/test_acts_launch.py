@@ -101,6 +101,9 @@ def test_the_exit_status_is_known_after_our_agents_death(
     with Hands(place) as hands:
         made = launch(hands, log, [sys.executable, "-c", code])
         supervisor = hands.do("launched", token=made["token"])["supervisor"]
+        # In a session of its own, and deaf to the end of a terminal: the link's end is not its end.
+        assert os.getsid(supervisor["pid"]) == supervisor["pid"]
+        os.kill(supervisor["pid"], signal.SIGHUP)
     assert hands.process.returncode == -signal.SIGKILL
     assert not is_dead(made["pid"])
     go.touch()
@@ -221,14 +224,15 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_has_started(hands: H
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
         "if os.fork() == 0:\n"
         "    os.setsid()\n"
-        "    if os.fork(): os._exit(0)\n"
-        f"    open({str(told)!r}, 'w').write(str(os.getpid()))\n"
-        "print('under way', flush=True)\n"
+        "    os.fork()\n"
+        f"    open({str(told)!r}, 'a').write('%d ' % os.getpid())\n"
+        "else:\n"
+        "    print('under way', flush=True)\n"
         "time.sleep(600)\n"
     )
     done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=1.5)
-    assert (done["exit"], done["timed_out"], done["output"]) == (-9, True, "under way\n" * 2)
-    assert is_dead(int(told.read_text()))
+    assert (done["exit"], done["timed_out"], done["output"]) == (-9, True, "under way\n")
+    assert [is_dead(int(pid)) for pid in told.read_text().split()] == [True, True]
 
 
 def test_a_command_goes_on_without_us_and_is_not_done_twice(place: Path, tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ import json
 import os
 import pwd
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -86,12 +88,32 @@ def test_what_somebody_has_scribbled_there_ends_nobody(hands: Hands, place: Path
         answer = take(hands, take=True)
         assert answer["held"] is False
         assert (answer["by"]["pid"], answer["by"]["who"]) == (os.getpid(), "somebody")
-        # Even one that names itself is ended only when it is an agent of ours.
-        file.seek(0)
-        file.truncate()
-        json.dump({"who": "ada@laptop", "what": "x", "pid": os.getpid(), "start": 1}, file)
-        file.flush()
-        assert take(hands, take=True)["held"] is False
+
+
+HOLD = """
+import fcntl, json, os, sys
+file = open(sys.argv[1], 'w')
+fcntl.flock(file, fcntl.LOCK_EX)
+start = int(open('/proc/self/stat').read().rpartition(')')[2].split()[19])
+json.dump({'who': 'ada@laptop', 'what': 'x', 'pid': os.getpid(), 'start': start}, file)
+file.flush()
+print('up', flush=True)
+sys.stdin.read()
+"""
+
+
+def test_only_an_agent_of_ours_is_ended(hands: Hands, place: Path) -> None:
+    argv = [sys.executable, "-c", HOLD, str(place / "specdash.lock")]
+    stranger = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    try:
+        assert stranger.stdout is not None
+        stranger.stdout.readline()
+        answer = take(hands, take=True)
+        assert (answer["held"], answer["by"]["pid"]) == (False, stranger.pid)
+        assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.communicate()
 
 
 def test_a_link_in_its_place_is_not_followed(hands: Hands, place: Path, tmp_path: Path) -> None:

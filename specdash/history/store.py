@@ -13,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Final
 
+import msgspec
+
 from specdash.errors import SpecdashError
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
@@ -94,8 +96,13 @@ class Store:
             self._db.close()
 
     def learned(self, kind: Kind) -> Learned | None:
-        """What the newest good starts of this kind say together; None where there is none."""
+        """What the newest good starts of this kind say together; None where there is none.
+
+        Before a log has said its version, that of the last start of the kind is expected.
+        """
         with self._blamed():
+            if not kind.version:
+                kind = msgspec.structs.replace(kind, version=self._last_version(kind))
             starts = self._db.execute(
                 f"SELECT id, whole FROM starts WHERE {_KIND} ORDER BY ready_at DESC LIMIT ?",
                 (*_columns(kind), COMPARED),
@@ -118,6 +125,15 @@ class Store:
             self._db.executemany("INSERT INTO laps VALUES (?, ?, ?, ?)", laps)
             self._forget(start.kind)
         return True
+
+    def _last_version(self, kind: Kind) -> str:
+        host, engine, _, *others = _columns(kind)
+        found: tuple[str] | None = self._db.execute(
+            "SELECT version FROM starts WHERE host = ? AND engine = ? AND model = ? AND draft = ?"
+            " AND parallel = ? ORDER BY ready_at DESC LIMIT 1",
+            (host, engine, *others),
+        ).fetchone()
+        return found[0] if found else ""
 
     def _laps(self, start: int) -> dict[Phase, Lap]:
         rows = self._db.execute("SELECT phase, took_s, gap_s FROM laps WHERE start = ?", (start,))

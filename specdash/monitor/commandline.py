@@ -89,7 +89,7 @@ def _launch_facts(argv: tuple[str, ...]) -> LaunchFacts:
     parallel = " ".join(f"{name}{size}" for name, size in sizes if size and size > 1) or None
     return LaunchFacts(
         port=port,
-        model=flag(argv, "--served-model-name", "--model-path", "--model") or _positional_model(argv),
+        model=flag(argv, "--served-model-name", "--model-path", "--model") or positional_model(argv),
         speculation=_speculation(argv),
         parallel=parallel,
         ranks=(tp or 1) * (pp or 1) * (dp or 1) // nodes if (tp or pp or dp) else None,
@@ -109,7 +109,7 @@ def flag(argv: Sequence[str], *names: str) -> str | None:
     return found
 
 
-def _positional_model(argv: Sequence[str]) -> str | None:
+def positional_model(argv: Sequence[str]) -> str | None:
     """``vllm serve MODEL``: the word behind ``serve``."""
     for word, following in pairwise(argv):
         if word == "serve" and not following.startswith("-"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.monitor.commandline import flag, launch_facts
+from specdash.monitor.commandline import flag, launch_facts, positional_model
 from specdash.monitor.learning import GoodStart, Kind, minor
 from specdash.monitor.memory import Memory, ServerMemory
 
@@ -18,7 +18,8 @@ def kind_of(memory: Memory, server: ServerMemory) -> Kind | None:
         return None
     argv, reading = server.family.main.argv, server.reading
     facts = launch_facts(argv)
-    model = flag(argv, "--model-path", "--model") or facts.model or reading.model
+    path = flag(argv, "--model-path", "--model") or positional_model(argv)
+    model = path or reading.model or facts.model
     if not model:
         return None
     draft = flag(argv, "--speculative-draft-model-path") or ""
@@ -28,7 +29,7 @@ def kind_of(memory: Memory, server: ServerMemory) -> Kind | None:
         version=minor(reading.version),
         model=model,
         draft=" ".join(filter(None, (facts.speculation or reading.speculation, draft))),
-        parallel=facts.parallel or reading.parallel or "",
+        parallel=facts.parallel or reading.parallel or "TP1",
     )
 
 

@@ -69,6 +69,16 @@ def test_another_kind_of_start_teaches_nothing(path: Path, other: dict[str, str]
     assert store.learned(KIND) is None
 
 
+def test_before_the_version_is_known_the_last_one_is_expected(path: Path) -> None:
+    store = Store(path)
+    store.keep(start(2, gap_s=7, kind=msgspec.structs.replace(KIND, version="0.6")))
+    store.keep(start(1, gap_s=4))
+    learned = store.learned(msgspec.structs.replace(KIND, version=""))
+    assert learned is not None
+    assert (learned.starts, learned.gap_s["capture"]) == (1, 7)
+    assert store.learned(msgspec.structs.replace(KIND, version="", model="/models/u")) is None
+
+
 def test_the_newest_starts_count_and_the_oldest_are_forgotten(path: Path) -> None:
     store = Store(path)
     store.keep(start(0, took_s=9000, gap_s=4000))

@@ -14,7 +14,7 @@ from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn
 from specdash.monitor.words import Phase
-from tests.monitor.frames_of import hello, log, only_server, processes, run, server, tick
+from tests.monitor.frames_of import LOG, hello, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, CAPTURE, DIST, LOADED, READY, SHARD, WATCHED, WEIGHTS, told
 
 
@@ -87,6 +87,8 @@ def test_starts_are_compared_by_host_model_and_the_way_they_are_started() -> Non
     kind = kind_of(memory, memory.servers[0])
     assert kind is not None
     assert (kind.host, kind.engine, kind.model, kind.parallel) == ("gpubox", "sglang", "/models/t", "TP2")
+    silent = watched()
+    assert kind_of(silent, silent.servers[0]) == kind, "before its first line, too"
     inside = watched(*WATCHED, container="docker", host="3fe1c0d2aa17")
     kind = kind_of(inside, inside.servers[0])
     assert kind is not None
@@ -164,3 +166,13 @@ def test_what_nobody_timed_as_a_whole_gives_no_estimate() -> None:
     memory = watched(*WATCHED[:2])
     parts = summarise([({"capture": Lap(took_s=30, gap_s=14)}, False)])
     assert only_server(learn(memory, memory.servers[0].key, parts)).eta_s is None
+
+
+def test_two_models_that_are_served_under_one_name_are_two_kinds() -> None:
+    def model(path: str) -> str | None:
+        main = process(100, 1, "vllm", "serve", path, "--served-model-name", "m", out=LOG, err=LOG)
+        memory = run(hello(), processes(1.0, main))
+        kind = kind_of(memory, memory.servers[0])
+        return kind.model if kind else None
+
+    assert (model("/models/a"), model("/models/b")) == ("/models/a", "/models/b")

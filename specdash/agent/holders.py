@@ -28,8 +28,8 @@ devices.txt). The other drivers' majors are given out when they are loaded."""
 NAMED_MINORS = {254: "modeset", 255: "ctl"}
 UVM_MINORS = {0: "uvm", 1: "uvm-tools"}
 
-MAPPED = re.compile(rb"^\S+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) (\d+) +(/.*)$", re.M)
-"""A line of ``/proc/PID/maps`` that is of a file: device, inode, path."""
+MAPPED = re.compile(rb"^\S+ \S+ \S+ ([0-9a-f]+):([0-9a-f]+) (\d+) +(/.*nvidia.*)$", re.M)
+"""A line of ``/proc/PID/maps`` that may be of a device: device and inode of its file, path."""
 CONTEXT_FDS = 8
 """Descriptors of one card that only a CUDA process, or a fork of one, has: 23 seen; a monitor has 3."""
 
@@ -146,7 +146,8 @@ class Devices(object):
             if device:
                 found.fds[device] = found.fds.get(device, 0) + 1
         with open(folder + "/maps", "rb") as file:
-            for match in MAPPED.finditer(file.read()):
+            data = file.read()
+            for match in MAPPED.finditer(data) if b"nvidia" in data else ():
                 device = self._mapped(match)
                 if device:
                     found.maps.add(device)

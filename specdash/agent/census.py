@@ -21,6 +21,9 @@ LONGEST_TITLE = 512
 SUPERVISOR = "specdash_supervisor.py"
 """The file that keeps a launched server's exit status; its name in a command line marks a supervisor."""
 
+NAMES: "dict[int, str]" = {}
+"""Users whose names are known."""
+
 CONTAINERS = (
     (re.compile(r"/docker[-/]([0-9a-f]{12})[0-9a-f]{52}"), "docker:"),
     (re.compile(r"libpod-([0-9a-f]{12})[0-9a-f]{52}"), "podman:"),
@@ -157,7 +160,7 @@ def container_of(cgroup: str) -> "str | None":
 def describe(host: "Host", patience: "Patience", pid: int, stat: procfs.Stat) -> "Json":
     """A row about a process."""
     folder = "%s/%d" % (host.proc, pid)
-    uid, inner = 0, None
+    uid, inner = -1, None  # -1: it went while we looked
     try:
         uid, inner = procfs.status(procfs.read(folder + "/status"))
     except UNREADABLE:
@@ -183,10 +186,15 @@ def describe(host: "Host", patience: "Patience", pid: int, stat: procfs.Stat) ->
 
 
 def _user(patience: "Patience", uid: int) -> str:
-    try:
-        return patience.call(user_name, uid)
-    except OSError:
-        return str(uid)
+    """The user's name, asked for once: a directory service may be slow, or not answer at all."""
+    if uid < 0:
+        return ""
+    if uid not in NAMES:
+        try:
+            NAMES[uid] = patience.call(user_name, uid)
+        except OSError:
+            return str(uid)
+    return NAMES[uid]
 
 
 def _wchan(folder: str) -> "str | None":

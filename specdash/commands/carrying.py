@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 LOST_S = 180.0
 """How long a lost link is waited for in the middle of an operation."""
+TAKEN_UP_WITHIN_S = 1800.0
+"""A plan that was cut off longer ago is not taken up by itself."""
 TELL_EVERY_S = 5.0
 MOMENT_S = 0.6
 """A step that takes less is told only at its end."""
@@ -64,7 +66,7 @@ async def _plan(here: Scene, desk: Desk, kind: Kind, prepare: Prepare) -> Plan:
         if not same:
             raise
         fresh = same[0]
-    again = next((plan for plan in same if plan.subject == fresh.subject), None)
+    again = next((plan for plan in same if goes_on(plan, fresh, time.time())), None)
     for plan in cut_off:
         if plan is not again:
             say(f"not taken up any more: {clean_line(plan.summary())}")
@@ -74,6 +76,28 @@ async def _plan(here: Scene, desk: Desk, kind: Kind, prepare: Prepare) -> Plan:
         say(f"this was cut off and goes on: {clean_line(again.summary())}")
         return again
     return fresh
+
+
+def goes_on(old: Plan, fresh: Plan, now: float) -> bool:
+    """Whether a plan that was cut off is what the operator asks for again.
+
+    The same thing is. So is a start that was begun a moment ago: asking again must not start it twice, nor
+    stop what it has just started. What lies back longer was another day's wish.
+    """
+    from specdash.operations.work import Start
+
+    age = now - max((step.started or 0.0 for step in old.steps), default=0.0)
+    if age > TAKEN_UP_WITHIN_S:
+        return False
+    if old.subject == fresh.subject:
+        return True
+    wanted = {step.work.launch.name for step in fresh.steps if isinstance(step.work, Start)}
+    begun = {
+        step.work.launch.name
+        for step in old.steps
+        if isinstance(step.work, Start) and step.state != "pending"
+    }
+    return bool(wanted & begun)
 
 
 def shown(plan: Plan) -> Iterator[str]:

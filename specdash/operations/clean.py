@@ -79,15 +79,15 @@ def _subject(acts: Acts, picked: Sequence[Candidate]) -> str:
 def _cards(
     acts: Acts, seen: Survey, picked: Sequence[Candidate], left: Sequence[Candidate]
 ) -> tuple[str, ...]:
-    """What must be clean afterwards: whatever is freed or dirty, but for cards that somebody keeps.
-
-    Where that is nothing: the cards that look clean now.
-    """
+    """What must be clean afterwards: every card that no living server and nobody left alone uses."""
     freed = {index for one in picked for index in one.gpus}
     kept = {index for one in left for index in one.gpus}
-    gpus = [gpu for gpu in acts.state.gpus if gpu.card.index not in kept]
-    wanted = [gpu for gpu in gpus if gpu.card.index in freed or key_of(gpu) in seen.cards]
-    return tuple(key_of(gpu) for gpu in wanted or [gpu for gpu in gpus if not gpu.owners])
+    return tuple(
+        key_of(gpu)
+        for gpu in acts.state.gpus
+        if gpu.card.index not in kept
+        and (gpu.card.index in freed or key_of(gpu) in seen.cards or not gpu.owners)
+    )
 
 
 def _end(picked: Sequence[Candidate], place: Place) -> Iterator[Step]:

@@ -50,13 +50,10 @@ def says(gpu: Gpu, state: HostState) -> str:
     known = [owner for owner in gpu.owners if owner.known]
     if known:
         return f"{held}: {', '.join(f'{owner.pid} {owner.label}' for owner in known[:3])}"
-    container = state.host.container if state.host else None
-    if container:
-        return f"{held} and no process in this container has it: look from the host (cleanup_via)"
-    if gpu.owners:
-        ghost = gpu.owners[0].pid
-        return f"{held} for pid {ghost}, which is not in the process table: clean looks who else holds it"
-    return f"{held} and no owner is listed: clean looks who has the device open"
+    ghosts = ", ".join(str(owner.pid) for owner in gpu.owners[:3])
+    nobody = f"for pid {ghosts}, which is not in this process table" if ghosts else "and no owner is listed"
+    where = ", here or outside this container" if state.host and state.host.container else ""
+    return f"{held} {nobody}: `clean` looks who has the device open{where}"
 
 
 def indexes(cards: Sequence[Gpu]) -> str:

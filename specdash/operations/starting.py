@@ -22,6 +22,8 @@ UNSEEN_S = 90.0
 """A start that never shows up as a server: said after so long."""
 STALL_S = 20.0
 """How long a stall may last before the plan gives up waiting; the server is left alone."""
+CRASH_S = 8.0
+"""How long a living process may look crashed: in a log that goes on, an earlier start's end comes first."""
 TOKEN_LIMIT_S = 120.0
 """The first request may compile kernels."""
 
@@ -62,12 +64,14 @@ async def follow(ctx: Context, work: Follow) -> Outcome:
     """Watch the milestones. A crash, an exit and a stall that lasts end the plan; nothing is killed."""
     pid, known = ctx.result_of(Start, "pid"), ctx.result_of(Start, "known")
     began = exit_asked = ctx.clock.monotonic()
-    stalled_since: float | None = None
+    bad_since: float | None = None
     while not ctx.cancelled():
         now = ctx.clock.monotonic()
         state = ctx.hands.state
         server = find(state, work.launch, pid, known)
-        if server is not None and (outcome := _judged(server)) is not None:
+        bad = server is not None and server.state in ("stalled", "crashed", "stopped")
+        bad_since = (now if bad_since is None else bad_since) if bad else None
+        if server is not None and (outcome := _judged(server, now - (bad_since or now))) is not None:
             return await _with_fixes(ctx, work.launch, outcome)
         if now - exit_asked >= EXIT_EVERY_S and (server is None or server.gone_at is not None):
             exit_asked = now
@@ -75,12 +79,6 @@ async def follow(ctx: Context, work: Follow) -> Outcome:
                 return Outcome(state="failed", evidence=f"it ended with status {ended}{_see(work.launch)}")
         if server is None and now - began > UNSEEN_S and state.link.state == "live":
             return Outcome(state="failed", evidence=f"no server has appeared{_see(work.launch)}")
-        if server is not None and server.state == "stalled":
-            stalled_since = stalled_since if stalled_since is not None else now
-            if now - stalled_since > STALL_S:
-                return Outcome(state="failed", evidence=f"stalled: {server.truth}; it was left running")
-        else:
-            stalled_since = None
         ctx.say(_progress(server, now - began), None)
         await ctx.clock.sleep(LOOK_S)
     return Outcome(state="skipped", evidence="not waited for any longer; the server goes on")
@@ -97,11 +95,13 @@ async def _exit(ctx: Context) -> int | None:
         return None
 
 
-def _judged(server: Server) -> Outcome | None:
-    """Ready, dead, or neither yet."""
+def _judged(server: Server, bad_s: float) -> Outcome | None:
+    """Ready, dead, or neither yet. ``bad_s``: for how long it has looked stalled or dead."""
     if server.state in ("ready", "degraded"):
         return Outcome(evidence=f"{server.state}: {server.truth}", result={"key": server.key})
-    if server.state in ("crashed", "stopped"):
+    if server.state == "stalled" and bad_s > STALL_S:
+        return Outcome(state="failed", evidence=f"stalled: {server.truth}; it was left running")
+    if server.state in ("crashed", "stopped") and (server.gone_at is not None or bad_s > CRASH_S):
         root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
         why = root.summary if root else server.truth
         notes = tuple(root.remedy) if root else ()

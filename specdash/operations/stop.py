@@ -161,7 +161,13 @@ def warnings(sight: Sight) -> list[str]:
     manager = sight.manager
     if manager is not None and not manager.stop:
         told.append(f"it runs under {manager.name} ({manager.what}): {manager.advice}")
-    if sight.parent and sight.parent not in _SHELLS and sight.main is not None and manager is None:
+    if (
+        sight.parent
+        and not sight.run
+        and sight.parent not in _SHELLS
+        and sight.main is not None
+        and manager is None
+    ):
         told.append(f"its parent is {sight.main.ppid} {sight.parent}: if that restarts it, stop that instead")
     told += [
         f"left alone: {line(one)} ({one.user}) only shares the session of a dead process"

@@ -19,7 +19,6 @@ from specdash.operations.plan import Place
 from specdash.operations.replies import Holder, Leftovers
 from specdash.operations.sight import titles
 
-
 _WORKER = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside a program: of no use to anybody without its parent."""
 

@@ -98,6 +98,8 @@ class World:
     falling: float = 0.0
     """Seconds that a card's memory needs to fall after its owner has gone."""
     probe: dict[str, Any] = field(default_factory=dict)
+    alias: dict[int, int] = field(default_factory=dict)
+    """By which number the driver knows a process, where that is not its own: a dead parent's."""
     container: str | None = None
     sees_containers: bool = False
     """It is the machine on which containers run."""
@@ -189,7 +191,7 @@ class World:
             total_mib=96 * 1024,
             used_mib=used,
             memory_call="v2",
-            processes=tuple(CardProcess(pid=p.pid, mib=p.mib) for p in visible),
+            processes=tuple(CardProcess(pid=self.alias.get(p.pid, p.pid), mib=p.mib) for p in visible),
         )
         keys = {server.pid: server.key for server in self.servers}
         families = {p.family: keys[p.pid] for p in self.procs.values() if p.pid in keys}
@@ -197,7 +199,14 @@ class World:
             card=card,
             at=self.clock.now,
             owners=tuple(
-                Owner(pid=p.pid, mib=p.mib, label=p.title, server=families.get(p.family)) for p in visible
+                Owner(
+                    pid=self.alias.get(p.pid, p.pid),
+                    mib=p.mib,
+                    label=p.title,
+                    server=families.get(p.family),
+                    known=p.pid not in self.alias,
+                )
+                for p in visible
             ),
         )
 

@@ -36,7 +36,7 @@ async def test_what_a_dead_server_left_is_ended_and_the_cards_are_verified(
     assert titles(plan) == [
         "ask 900 python3 helper to end",
         "kill 900 python3 helper",
-        "verify that GPU 1 is clean",
+        "verify that GPU 0, 1 are clean",
     ]
     assert plan.steps[0].preview[0] == "SIGTERM 900  python3 helper  GPU 1  keeps what dead 4243 opened"
     assert "left alone: 700  dcgm-exporter: DCGM, a monitor" in plan.warnings
@@ -44,7 +44,7 @@ async def test_what_a_dead_server_left_is_ended_and_the_cards_are_verified(
     plan = await carry(plan)
     assert host.effects == [("TERM", 900), ("KILL", 900)]
     assert plan.ok
-    assert "GPU 1 clean" in plan.steps[-1].evidence
+    assert "GPU 0, 1 clean" in plan.steps[-1].evidence
     assert all(map(host.lives, others))
 
 
@@ -73,6 +73,29 @@ async def test_a_living_job_is_offered_and_not_ended_by_default(host: FakeHost, 
     forced = await clean.prepare(host, rules=Rules(forced=("others",)))
     assert (await carry(forced)).ok
     assert not host.lives(901)
+
+
+async def test_what_holds_what_the_driver_names_a_dead_process_for_is_known_by_that(host: FakeHost) -> None:
+    host.add(
+        heir := Proc(900, 9000, "python3 helper", gpu=1, mib=76000),
+        Proc(901, 9010, "python3 job", gpu=0, mib=9),
+    )
+    host.alias[900] = 4243
+    seen = await survey(host)
+    assert [(one.holder.pid, one.leftover, one.gpus) for one in seen.offered] == [
+        (900, True, (1,)),
+        (901, False, (0,)),
+    ]
+    assert seen.offered[0].why == "keeps what dead 4243 opened"
+    host.container = "docker"
+    heir.container = "docker"
+    assert not (await survey(host)).offered[0].leftover
+
+
+async def test_a_python_worker_whose_parent_is_gone_is_of_no_use_to_anybody(host: FakeHost) -> None:
+    title = "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=37)"
+    host.add(Proc(900, 9000, title, gpu=1, mib=76000), Proc(901, 9010, title, 702, gpu=0, mib=76000))
+    assert [one.leftover for one in (await survey(host)).offered] == [True, False]
 
 
 async def test_a_living_servers_processes_are_not_even_offered(host: FakeHost) -> None:
@@ -122,7 +145,7 @@ async def test_memory_nobody_in_a_container_holds_says_where_to_look(host: FakeH
     plan = await carry(plan)
     assert not plan.ok
     assert plan.failed is not None
-    assert "no process in this container has it: look from the host" in plan.failed.evidence
+    assert "here or outside this container" in plan.failed.evidence
 
 
 def machine(inner: FakeHost) -> FakeHost:

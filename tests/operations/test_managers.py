@@ -53,7 +53,8 @@ def test_what_a_server_was_merely_started_from_is_no_manager(cgroup: str | None)
 
 
 def test_kubernetes_cannot_be_told_from_a_node_so_it_says_what_to_do() -> None:
-    pod = "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod3d2f1c00_1111_2222_3333_444455556666.slice"
+    uid = "3d2f1c00_1111_2222_3333_444455556666"
+    pod = f"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{uid}.slice"
     manager = recognise(f"{pod}/cri-containerd-{ID}.scope")
     assert manager is not None
     assert manager.name == "kubernetes"

@@ -24,6 +24,8 @@ HEALTH = "/health"
 MODELS = "/v1/models"
 METRICS = "/metrics"
 CONNECT = "connect"
+GENERATE = ("/v1/completions", "/v1/chat/completions", "/generate")
+"""What asks for a token: never asked again and again."""
 _NOT_THERE = frozenset({404, 405, 501})
 _AUTH = frozenset({401, 403})
 _OUR_PORTS = 64
@@ -199,8 +201,20 @@ def lamps(memory: ServerMemory, port: int | None) -> tuple[Lamp, ...]:
         _port_lamp(memory, port),
         _health_lamp(memory.answers.get(HEALTH)),
         _models_lamp(memory.answers.get(MODELS)),
-        Lamp(name="token", says="unknown", value="not asked"),
+        _token_lamp([memory.answers[path] for path in GENERATE if path in memory.answers]),
     )
+
+
+def _token_lamp(answers: list[Http]) -> Lamp:
+    """The newest answer to somebody who asked for a token: only 200 proves."""
+    newest = max(answers, key=lambda answer: answer.at, default=None)
+    if newest is None:
+        return Lamp(name="token", says="unknown", value="not asked")
+    if newest.status == 200:
+        return Lamp(name="token", says="yes", value="one came back", at=newest.at)
+    if newest.status in _AUTH:
+        return Lamp(name="token", says="unknown", value=f"{newest.status}: it wants a key", at=newest.at)
+    return Lamp(name="token", says="no", value=newest.error or f"{newest.status}, none came", at=newest.at)
 
 
 def _log_lamp(memory: ServerMemory) -> Lamp:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import pytest
+
 from specdash.monitor.frames import Link, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
@@ -82,6 +86,23 @@ def test_a_ready_line_makes_it_ready_and_says_so_once() -> None:
     assert [alert.severity for alert in memory.picture.alerts] == ["info"]
     token = next(lamp for lamp in only_server(memory).lamps if lamp.name == "token")
     assert token.value == "not asked", "a ready line proves nothing"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says", "value"),
+    [
+        ({"status": 200, "body": '{"choices": []}'}, "yes", "one came back"),
+        ({"status": 401}, "unknown", "401: it wants a key"),
+        ({"status": 500}, "no", "500, none came"),
+        ({"error": "timeout"}, "no", "timeout"),
+    ],
+)
+def test_only_a_token_that_came_back_proves_that_it_serves(
+    answer: dict[str, Any], says: str, value: str
+) -> None:
+    memory = run(log(200.0, READY, 9999), http(203.0, "/v1/completions", **answer), memory=start())
+    token = next(lamp for lamp in only_server(memory).lamps if lamp.name == "token")
+    assert (token.says, token.value, token.at) == (says, value, 203.0)
 
 
 def test_a_capture_that_stands_still_is_stalled_after_its_limit_and_not_before() -> None:

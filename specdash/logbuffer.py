@@ -63,6 +63,8 @@ class LogBuffer:
         self._chunks: list[Chunk] = [Chunk(1)]
         self._bytes = 0
         self._tail = b""
+        self._lost = 0
+        """Bytes of the unfinished line that are not kept, where it is a giant."""
         self._settled = 0
         self._errors = Errors()
         self._rules: list[tuple[int, int, RuleKind, str]] = []
@@ -131,9 +133,11 @@ class LogBuffer:
             self._arrive(self._settled + 1, at)
         data = self._tail + raw
         cut = data.rfind(b"\n") + 1
-        self._tail = last_rewrite(data[cut:])[: 2 * LINE_MAX]
         if cut:
             self._take(data[:cut])
+        tail = last_rewrite(data[cut:])
+        self._tail = tail[: 2 * LINE_MAX]
+        self._lost = len(tail) - len(self._tail) + (self._lost if len(tail) > LINE_MAX else 0)
         self._drop()
 
     def gap(self, text: str) -> None:
@@ -174,7 +178,8 @@ class LogBuffer:
         self._arrivals.append((line, at))
 
     def _take(self, data: bytes) -> None:
-        body = cut_giants(flat(data), LINE_MAX)
+        body = cut_giants(flat(data), LINE_MAX, self._lost)
+        self._lost = 0
         chunk = self._chunks[-1]
         if len(chunk.data) > CHUNK:
             chunk = Chunk(self._settled + 1)
@@ -203,7 +208,7 @@ class LogBuffer:
     def raw(self, line: int) -> bytes:
         """The bytes of a line, rewrites of a bar left out. Raises IndexError if it is not in memory."""
         if line == self._settled + 1 and self._tail:
-            return cut_giants(self._tail.rstrip(b"\r"), LINE_MAX)
+            return cut_giants(self._tail.rstrip(b"\r"), LINE_MAX, self._lost)
         if not self.first_line <= line <= self._settled:
             raise IndexError(line)
         return self._chunks[self._chunk_of(line)].line(line)

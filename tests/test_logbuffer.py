@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import re
+import time
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdash.logbuffer import LogBuffer
+from specdash.logbuffer import LINE_MAX, LogBuffer
 
 
 def buffer_of(*pieces: bytes) -> LogBuffer:
@@ -68,7 +70,7 @@ def test_a_record_glued_to_a_bar_is_read_with_it() -> None:
 def test_how_the_bytes_are_cut_into_pieces_does_not_matter(parts: list[bytes], cuts: list[int]) -> None:
     data = b"".join(parts)
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    pieces = [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    pieces = [data[a:b] for a, b in pairwise(edges)]
     whole, cut = buffer_of(data), buffer_of(*pieces)
     assert texts(cut) == texts(whole)
     assert cut.settled == whole.settled == data.count(b"\n")
@@ -88,6 +90,32 @@ def test_a_giant_line_is_cut_and_says_so_and_does_not_shift_the_numbers() -> Non
     assert buffer.text(2).endswith("bytes more")
     assert len(buffer.text(2)) < 70_000
     assert buffer.text(3) == "b"
+
+
+def test_a_line_of_megabytes_that_comes_in_pieces_says_its_true_length() -> None:
+    buffer = LogBuffer()
+    for _ in range(100):
+        buffer.append(b"x" * 50_000)
+    assert buffer.text(1).endswith(f" ... {5_000_000 - LINE_MAX} bytes more"), "while it grows"
+    buffer.append(b"\nshort\n")
+    assert texts(buffer)[0].endswith(f" ... {5_000_000 - LINE_MAX} bytes more")
+    assert texts(buffer)[1] == "short"
+    buffer.append(b"y" * 300_000)
+    buffer.append(b"\rbar 1/2\n")
+    assert texts(buffer)[2] == "bar 1/2", "what was rewritten is gone, however long it was"
+    buffer.append(b"z" * 300_000)
+    buffer.gap("bytes are missing here")
+    assert texts(buffer)[3].endswith(f" ... {300_000 - LINE_MAX} bytes more")
+
+
+@pytest.mark.parametrize("unit", [b"\r", b" \r", b"\r\t", b"\r\x0b", b"\r\0", b"ERROR \r", b"\n", b"\r\n"])
+def test_a_storm_of_line_ends_costs_no_more_than_its_length(unit: bytes) -> None:
+    pieces = [(unit * 50_000)[:50_000] for _ in range(6)]
+    began = time.process_time()
+    buffer = buffer_of(*pieces, b"x\n")
+    buffer.silences()
+    assert texts(buffer)[-1].strip().endswith("x")
+    assert time.process_time() - began < 5.0, "it took minutes when it cost the square"
 
 
 def test_escape_codes_and_secrets_do_not_pass() -> None:

@@ -142,7 +142,7 @@ class Hands:
 
     async def launched(self, token: str) -> replies.Launched:
         """What is known of the launch that was made under this token."""
-        return await self._ask(replies.Launched, {"r": "launched"}, token)
+        return await self._ask(replies.Launched, {"r": "launched", "run": token})
 
     # ------------------------------------------------------------------ acting
 

@@ -66,7 +66,9 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
         """Its main process is gone: what it is known by is a worker."""
         mine = next((each for each in titles if each.engine == self.server.engine), None)
         main = self.main
-        return bool(mine and main and mine.member.search(main.title))
+        if main is None or not main.lives:
+            return bool(self.living)
+        return bool(mine and mine.member.search(main.title))
 
 
 async def look(hands: Hands, server: Server) -> Sight:

@@ -131,14 +131,18 @@ def listed(servers: Sequence[Server]) -> str:
     return ", ".join(f"{server.name} (pid {server.pid}, {server.state})" for server in servers)
 
 
+def alive(server: Server) -> bool:
+    """Something of it lives: its main process, or what it left behind."""
+    return server.gone_at is None or server.processes > 0
+
+
 def choose(servers: Sequence[Server], wanted: str | None) -> Server:
     """The living server that is meant. Raises ``SpecdashError``, ``Ambiguous`` where several are."""
-    living = [server for server in servers if server.gone_at is None]
+    living = known = [server for server in servers if alive(server)]
     if wanted is not None:
-        living = [s for s in living if wanted in (s.name, str(s.pid), s.key, s.model, str(s.port))]
+        living = [s for s in known if wanted in (s.name, str(s.pid), s.key, s.model, str(s.port))]
         if not living:
-            known = listed([server for server in servers if server.gone_at is None]) or "none runs"
-            raise SpecdashError(f"no server {wanted} here", known)
+            raise SpecdashError(f"no server {wanted} here", listed(known) or "none runs")
     if not living:
         raise NoServer("no server runs here", "`clean` looks for what a dead one left")
     if len(living) > 1:

@@ -249,7 +249,7 @@ class FakeHost(World):
         return {"pid": pid, "start": start}
 
     def do_launched(self, request: dict[str, Any]) -> Any:
-        return self.launched.get(request["token"], {"found": False})
+        return self.launched.get(request["run"], {"found": False})
 
     def do_run(self, request: dict[str, Any]) -> Any:
         self.effects.append(("run", tuple(request["argv"])))

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from specdash.sim.adapter import descendants
 from tests.agent.hands import BOOT, Hands, is_dead, pids_of, root, start_of, state_of, until
 from tests.agent.test_acts_family import NAUGHTY, ROLES
 
@@ -26,12 +27,14 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 def log(place: Path) -> Iterator[Path]:
     """A server's log; with the test everything ends that the made-up host has a record of."""
     yield place / "server.log"
-    for record in (place / "run").glob("*"):
-        for name in ("start", "supervisor"):
-            with contextlib.suppress(OSError, ValueError):
-                noted = json.loads((record / name).read_text())
-                if start_of(noted["pid"]) == noted["start"] and noted["pid"] != os.getpid():
-                    os.kill(noted["pid"], signal.SIGKILL)
+    for path in (place / "run").glob("*/supervisor"):
+        with contextlib.suppress(OSError, ValueError):
+            noted = json.loads(path.read_text())
+            if start_of(noted["pid"]) == noted["start"]:
+                # It adopts whatever is orphaned, so it goes last.
+                while below := descendants("/proc", noted["pid"]):
+                    for pid in below:
+                        os.kill(pid, signal.SIGKILL)
 
 
 def launch(

@@ -150,7 +150,8 @@ class Records(object):
 
     def claim(self, token: object, request: "Json") -> "tuple[Record, bool]":
         """The token's record, and whether it is ours to act on: nobody was there before."""
-        folder = os.path.join(self.folder, checked(token))
+        name = checked(token)
+        folder = os.path.join(self.folder, name)
         record = Record(folder, self._host)
         try:
             os.mkdir(folder, 0o700)

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from specdash import __version__
 from specdash.door import admit
 from specdash.errands import Errands
+from specdash.errors import SpecdashError
 from specdash.intake import take
 from specdash.lessons import Lessons
 from specdash.logbuffer import LogBuffer
@@ -30,6 +31,9 @@ from specdash.remote.link import Link as RemoteLink
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
 from specdash.rules import default_rules
+
+if TYPE_CHECKING:
+    from specdash.operations.offers import Operations
 
 BACKLOG = 8 << 20
 """Bytes of a log that are read when we come: its end is there at once, the start of this launch soon."""
@@ -67,6 +71,10 @@ class SessionOptions:
     """The history of starts that limits are learned from; None: nothing is learned or kept."""
     on_frame: Callable[[AnyFrame], None] | None = None
     """Sees every frame after the door: recordings."""
+    unlockable: bool = False
+    """``watch`` is the profile's word, not the command line's: it can be taken back."""
+    hands: Callable[[Session], Operations] | None = None
+    """Makes what may be done to the host, where a profile has a say in it."""
 
 
 @dataclass
@@ -92,6 +100,7 @@ class Session:
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
         self._errands = Errands(self._link.send)
+        self._operations: Operations | None = None
         self._lessons = (
             None if options.history is None else Lessons(options.history, self._learned, self._complain)
         )
@@ -105,6 +114,27 @@ class Session:
     def watch_only(self) -> bool:
         """The agent was started without acting verbs."""
         return self._options.watch
+
+    @property
+    def operations(self) -> Operations | None:
+        """What may be done to the host, once it has said hello to an agent that can act."""
+        host = self.state.host
+        if self._options.watch or host is None or host.watch_only:
+            return None
+        if self._operations is None:
+            self._operations = (self._options.hands or _hands)(self)
+            self.subscribe(self._operations.sightings.attend)
+            self._operations.sightings.attend()
+        return self._operations
+
+    def unlock(self) -> None:
+        """Connect again with a full agent. Raises ``SpecdashError`` where the command line said --watch."""
+        if not self._options.watch:
+            return
+        if not self._options.unlockable:
+            raise SpecdashError("the command line said --watch: nothing can be done", "connect without it")
+        self._options = replace(self._options, watch=False)
+        self._link.renew(_link_options(self._options).agent)
 
     @property
     def state(self) -> HostState:
@@ -127,6 +157,8 @@ class Session:
     async def stop(self) -> None:
         """Let go of the host; the server is not touched."""
         self._link.stop()
+        if self._operations is not None:
+            self._operations.sightings.stop()
         if self._lessons is not None:
             await self._lessons.close()
 
@@ -231,6 +263,14 @@ class Session:
         self._told = False
         for changed in tuple(self._listeners):
             changed()
+
+
+def _hands(session: Session) -> Operations:
+    # Only where somebody may act: plans and editors weigh a tenth of a second.
+    from specdash.operations.journal import Journal
+    from specdash.operations.offers import Operations
+
+    return Operations(session, Journal())
 
 
 def _link_options(options: SessionOptions) -> LinkOptions:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from specdash.logbuffer import LogBuffer
 from specdash.monitor.state import HostState
+
+if TYPE_CHECKING:
+    from specdash.operations.offers import Operations
 
 
 class Source(Protocol):
@@ -19,6 +22,13 @@ class Source(Protocol):
     @property
     def watch_only(self) -> bool:
         """No acting verb exists on this connection."""
+
+    @property
+    def operations(self) -> Operations | None:
+        """What may be done to it; None where nothing may: a recording, ``--watch``, not connected yet."""
+
+    def unlock(self) -> None:
+        """Connect again with a full agent. Raises ``SpecdashError`` where that must not be, with why."""
 
     @property
     def state(self) -> HostState:

@@ -12,6 +12,7 @@ from specdash.monitor.state import HostState, Link
 
 if TYPE_CHECKING:
     from specdash.logbuffer import LogBuffer
+    from specdash.operations.offers import Operations
     from specdash.source import Source
 
 
@@ -33,7 +34,18 @@ class DeferredSource:
     @property
     def watch_only(self) -> bool:
         """No acting verb exists on this connection."""
-        return self._watch_only
+        return self._source.watch_only if self._source else self._watch_only
+
+    @property
+    def operations(self) -> Operations | None:
+        """What may be done to it, once it is connected."""
+        return self._source.operations if self._source else None
+
+    def unlock(self) -> None:
+        """Connect again with a full agent."""
+        if self._source is None:
+            raise SpecdashError("there is no connection yet")
+        self._source.unlock()
 
     @property
     def state(self) -> HostState:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
 
+from specdash.errors import SpecdashError
 from specdash.history.recording import Recording
 from specdash.intake import take
 from specdash.logbuffer import LogBuffer
@@ -76,6 +77,15 @@ class ReplaySource:
     def watch_only(self) -> bool:
         """What is past cannot be acted upon."""
         return True
+
+    @property
+    def operations(self) -> None:
+        """Nothing can be done to what is past."""
+        return None
+
+    def unlock(self) -> None:
+        """Never."""
+        raise SpecdashError("this is a recording: nothing of it can be acted upon")
 
     @property
     def state(self) -> HostState:

@@ -25,7 +25,9 @@ class Desk:
     def __init__(
         self, acts: Acts, journal: Journal, *, outside: Acts | None = None, clock: Clock | None = None
     ) -> None:
-        self._acts, self._journal, self._outside, self._clock = acts, journal, outside, clock
+        self._acts, self._journal, self._clock = acts, journal, clock
+        self.outside = outside
+        """The second target, once it is connected."""
         self._runner: Runner | None = None
         self._listeners: list[Callable[[], None]] = []
         self.plan: Plan | None = None
@@ -56,7 +58,7 @@ class Desk:
         """
         if self._runner is not None:
             raise Busy(f"already at work: {self.plan.summary() if self.plan else plan.subject}")
-        self._runner = Runner(self._acts, self._journal, outside=self._outside, clock=self._clock)
+        self._runner = Runner(self._acts, self._journal, outside=self.outside, clock=self._clock)
         try:
             return await self._runner.run(plan, self._take)
         finally:

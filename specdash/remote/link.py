@@ -11,6 +11,7 @@ import contextlib
 import json
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Literal, TypeAlias
 
 import msgspec
@@ -119,6 +120,11 @@ class Link:
             self._end("given up, as you asked")
         if self.state != "live":
             self._by_hand.set()
+
+    def renew(self, agent: Mapping[str, Any]) -> None:
+        """Start another agent with these options over a new connection."""
+        self._options = replace(self._options, agent=agent)
+        self._end("another agent is started, as you asked")
 
     def stop(self) -> None:
         """Let go of the host; ``run`` returns soon. The agent ends, the server does not."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
+from specdash.errors import SpecdashError
 from specdash.logbuffer import LogBuffer
 from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
 from specdash.monitor.frames import Card
@@ -52,10 +54,18 @@ class FakeSource:
     refreshed: int = 0
     stopped: bool = False
     listeners: list[Callable[[], None]] = field(default_factory=list)
+    operations: Any = None
+    locked: str = "the command line said --watch"
+    unlocked: int = 0
 
     @property
     def target(self) -> str:
         return self.state.target
+
+    def unlock(self) -> None:
+        if self.locked:
+            raise SpecdashError(self.locked)
+        self.unlocked += 1
 
     def log(self, server_key: str) -> LogBuffer | None:
         return self.logs.get(server_key)

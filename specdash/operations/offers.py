@@ -1,0 +1,301 @@
+"""What a screen may do to one host: for each key a plan, ready to be looked at, and the way to carry it out.
+
+An *offer* is a plan together with what the operator still decides about it: which owners are ended, which
+red checks are overridden. Another decision makes another offer; nothing is changed before ``perform``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Set
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from specdash.errors import SpecdashError
+from specdash.monitor.state import Server
+from specdash.operations import clean, launch, patch, stop
+from specdash.operations.acts import Acts, Hands
+from specdash.operations.checks import GLYPHS
+from specdash.operations.desk import Desk
+from specdash.operations.found import Found, Memory
+from specdash.operations.journal import Journal
+from specdash.operations.launch import Wish
+from specdash.operations.plan import Plan
+from specdash.operations.remedies import Fix, fixes
+from specdash.operations.rules import Rules
+from specdash.operations.sight import Sight, look
+from specdash.operations.sightings import Sightings
+from specdash.operations.survey import Survey, survey
+from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
+from specdash.operations.work import Check, Follow
+from specdash.profile import Profile
+
+FIXABLE = frozenset({"draft_context_mismatch"})
+"""Diagnoses whose fix is known (see ``remedies``)."""
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision: on or off."""
+
+    key: str
+    label: str
+    on: bool = False
+
+
+class Also(NamedTuple):
+    """Another way to the same end: what its button says, what it means, and how it is offered."""
+
+    label: str
+    says: str
+    make: Callable[[], Awaitable[Offer]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A plan that has not begun, and what is open about it."""
+
+    plan: Plan
+    options: tuple[Option, ...] = ()
+    about: Literal["owners", "checks"] = "checks"
+    """What the options are: owners of GPU memory to be ended, red checks to be overridden."""
+    left_alone: tuple[str, ...] = ()
+    """Who has a device open and is not touched, each with the reason."""
+    also: tuple[Also, ...] = ()
+    """Other ways to the same end."""
+    again: Callable[[Set[str]], Awaitable[Offer]] | None = None
+    """The offer with exactly these options on."""
+    resumes: bool = False
+    """The plan was cut off before its end and goes on."""
+
+
+class Operations:
+    """Everything that may be done to one host.
+
+    What makes an offer raises ``SpecdashError`` where there is nothing to offer, with what helps.
+    """
+
+    def __init__(
+        self,
+        acts: Acts,
+        journal: Journal,
+        *,
+        desk: Desk | None = None,
+        memory: Memory | None = None,
+        profile: Profile | None = None,
+        host_name: str | None = None,
+        outside: Callable[[], Awaitable[Acts]] | None = None,
+    ) -> None:
+        self.desk = desk or Desk(acts, journal)
+        self.sightings = Sightings(acts, memory or Memory())
+        self.profile = profile or Profile()
+        self._host_name = host_name
+        """The host's name in the profile."""
+        self._acts, self._journal = acts, journal
+        self._outside = outside
+        """Connects the profile's ``cleanup_via``."""
+        self._red: Mapping[str, str] = {}
+        """What was red in the newest preflight that was shown: key → line."""
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the profile's variants of this host's servers."""
+        mine = self.profile.servers_of(self._host_name) if self._host_name else {}
+        return tuple(name for name, one in self.profile.variants.items() if one.server in mine)
+
+    def rules(self, forced: Set[str] = frozenset()) -> Rules:
+        """What must be typed on this host, and what is forced."""
+        host = self.profile.hosts.get(self._host_name) if self._host_name else None
+        return Rules(production=bool(host and host.production), forced=tuple(sorted(forced)))
+
+    # ------------------------------------------------------------------ what can be done
+
+    async def kill(self, server: Server) -> Offer:
+        """Stop a server and verify its cards."""
+        plan = await stop.prepare(self._acts, server, rules=self.rules())
+        self.sightings.keep(await look(Hands(self._acts), server))
+        return Offer(plan=plan)
+
+    async def clean(self) -> Offer:
+        """End what dead servers left on the cards."""
+        outside = await self._outside() if self._outside else None
+        seen = await survey(self._acts, outside)
+        self.desk.outside = outside
+        return self._cleaning(seen, outside, clean.by_default(seen, self.rules()))
+
+    def _cleaning(self, seen: Survey, outside: Acts | None, chosen: set[int]) -> Offer:
+        async def again(on: Set[str]) -> Offer:
+            return self._cleaning(seen, outside, set(map(int, on)))
+
+        plan = clean.plan_for(self._acts, seen, outside=outside, chosen=chosen, rules=self.rules())
+        options = tuple(
+            Option(key=str(one.holder.pid), label=_owner(one.line, one.foreign), on=one.holder.pid in chosen)
+            for one in seen.offered
+        )
+        told = tuple(line for line in plan.warnings if not line.startswith(("not touched: ", "left alone: ")))
+        plan = msgspec.structs.replace(plan, warnings=told)
+        if not any(step.risk == "hard" for step in plan.steps):
+            nothing = "nothing is chosen" if options else "no owner is found that could be ended"
+            plan = msgspec.structs.replace(plan, refusal=f"there is nothing to clean: {nothing}")
+        return Offer(plan=plan, options=options, about="owners", left_alone=seen.listed, again=again)
+
+    async def restart(
+        self, server: Server | None, *, variant: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Offer:
+        """Stop and start a server again; start it where it does not live any more."""
+        return await self._restart(server, variant, env or {}, frozenset())
+
+    async def _restart(
+        self, server: Server | None, variant: str | None, env: Mapping[str, str], forced: Set[str]
+    ) -> Offer:
+        async def again(on: Set[str]) -> Offer:
+            return await self._restart(server, variant, env, frozenset(on))
+
+        async def fix() -> Offer:
+            return await self.patch(server)
+
+        rules = self.rules(forced)
+        sight = await self._living(server)
+        wish = self._wish(server, sight, variant)
+        if env:
+            changed = msgspec.structs.replace(wish.launch, env={**wish.launch.env, **env})
+            wish = msgspec.structs.replace(wish, launch=changed)
+        if sight is not None:
+            plan = await launch.prepare_restart(self._acts, sight, wish, rules=rules)
+        else:
+            plan = await launch.prepare(self._acts, wish, rules=rules, kind="restart")
+        self._red = red = _red(plan)
+        options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
+        also = (Also("Patch", "the known fix, as a diff", fix),) if _becomes(red) else ()
+        return Offer(plan=plan, options=options, also=also, again=again)
+
+    async def patch(self, server: Server | None) -> Offer:
+        """The known fix of what a server died of, or of what the newest preflight found red."""
+        key = self.fixable(server)
+        if key is None:
+            raise SpecdashError(
+                "nothing here has a known fix",
+                "`specdash patch TARGET FILE KEY=VALUE` changes any value, by its diff and with a way back",
+            )
+        found = self._found(server)
+        known = await fixes(Hands(self._acts), key, found.launch)
+        files = [fix for fix in known if fix.path]
+
+        def otherwise(fix: Fix) -> Callable[[], Awaitable[Offer]]:
+            async def other() -> Offer:
+                return await self._restart(server, None, fix.env, frozenset())
+
+            return other
+
+        also = tuple(
+            Also("Override", f"{fix.title}: {fix.says}", otherwise(fix)) for fix in known if not fix.path
+        )
+        if files and files[0].path:
+            try:
+                plan = await patch.prepare(self._acts, files[0].path, files[0].edits, rules=self.rules())
+            except patch.NothingToDo:
+                raise SpecdashError("the known fix is in place already", "R starts the server") from None
+            return Offer(plan=plan, also=also)
+        if also:
+            return await also[0].make()
+        raise SpecdashError(f"no fix of {key} can be made here", "the log says more")
+
+    async def undo(self) -> Offer:
+        """Take the newest patch of this host back."""
+        plan, _ = patch.undo(self._acts, self._journal, rules=self.rules())
+        return Offer(plan=plan)
+
+    def fixable(self, server: Server | None) -> str | None:
+        """The diagnosis that ``patch`` would answer; None where no fix is known."""
+        diagnoses = server.diagnoses if server is not None else ()
+        mine = {diagnosis.key for diagnosis in diagnoses if diagnosis.root} | _becomes(self._red)
+        last = self.desk.plan
+        if last is not None and last.failed is not None:
+            mine |= _becomes(_red(last))
+            if isinstance(last.failed.work, Follow):
+                mine.add(str(last.failed.result.get("diagnosis")))
+        return next(iter(sorted(mine & FIXABLE)), None)
+
+    def cut_off(self) -> Offer | None:
+        """The newest plan for this host whose process has died; one of an earlier boot is given up."""
+        boot = self._acts.state.host.boot if self._acts.state.host else None
+        for plan in self.desk.cut_off():
+            if plan.boot == boot:
+                return Offer(plan=plan, resumes=True)
+            self._journal.abandon(plan, "the host was rebooted")
+        return None
+
+    # ------------------------------------------------------------------ doing it
+
+    async def perform(self, plan: Plan) -> Plan:
+        """Carry it out; what was cut off before it is not taken up any more. Raises as ``Desk.perform``."""
+        self.forget(besides=plan.id)
+        plan = await self.desk.perform(plan)
+        if plan.kind == "undo" and plan.ok:
+            undone = self._journal.newest(plan.target, "patch")
+            if undone is not None:
+                self._journal.undone(undone.id, plan.id)
+        if plan.kind in ("patch", "undo"):
+            self._red = {}
+        return plan
+
+    def forget(self, *, besides: str | None = None) -> None:
+        """Plans that were cut off are not taken up any more."""
+        for old in self.desk.cut_off():
+            if old.id != besides:
+                self._journal.abandon(old, f"for {besides}" if besides else "as the operator said")
+
+    # ------------------------------------------------------------------ how a server is started
+
+    async def _living(self, server: Server | None) -> Sight | None:
+        """A close look at a server of which something lives."""
+        if server is None or server.gone_at is not None:
+            return None
+        sight = await look(Hands(self._acts), server)
+        return sight if sight.living else None
+
+    def _wish(self, server: Server | None, sight: Sight | None, variant: str | None) -> Wish:
+        chosen = variant_of(self.profile, variant)
+        name = chosen.server if chosen else None
+        if name is None and server is not None:
+            name = of_profile(self.profile, self._host_name, server)
+        if name is None and server is None and self._host_name is not None:
+            mine = tuple(self.profile.servers_of(self._host_name))
+            name = mine[0] if len(mine) == 1 else None
+        if name is not None:
+            described = self.profile.servers[name]
+            last = last_good(self._journal, self._acts.target, described.engine)
+            return from_profile(name, described, chosen, last)
+        found = (self.sightings.keep(sight) if sight is not None else None) or self._found(server)
+        return from_found(found, last_good(self._journal, self._acts.target, found.launch.engine))
+
+    def _found(self, server: Server | None) -> Found:
+        found = self.sightings.of(server.name if server is not None else None)
+        if found is None:
+            raise SpecdashError(
+                "how it was started was never seen",
+                "write it into a profile, specdash.toml: `specdash config schema` shows how",
+            )
+        return found
+
+
+def _owner(line: str, foreign: bool) -> str:
+    return f"{line}  (not ours)" if foreign else line
+
+
+def _becomes(red: Mapping[str, str]) -> set[str]:
+    """The diagnoses that these red lines of a preflight would become in a log."""
+    return {"draft_context_mismatch"} if "context" in red.get("draft", "") else set()
+
+
+def _red(plan: Plan) -> dict[str, str]:
+    """What the preflight of a plan found red: key → the whole line."""
+    mark = GLYPHS["error"] + " "
+    lines = [
+        line
+        for step in plan.steps
+        if isinstance(step.work, Check)
+        for line in (step.notes or step.preview)
+        if line.startswith(mark)
+    ]
+    return {line.removeprefix(mark).partition(":")[0]: line.removeprefix(mark) for line in lines}

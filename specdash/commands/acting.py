@@ -116,10 +116,12 @@ def run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, out
 
 async def _run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool) -> int:
     from specdash.commands.carrying import carry_out
+    from specdash.profile import load
 
+    named = load(given.get("profile")).host_of(target)
+    if named is not None and named[1].watch:
+        raise Refused(f"{kind} changes the host, and the profile says watch = true for {named[0]}")
     async with scene(target, given, outside=outside) as here:
-        if here.session.watch_only or (here.host and here.host.watch):
-            raise Refused(f"{kind} changes the host, and the profile says watch = true for it")
         return await carry_out(here, kind, prepare)
 
 
@@ -135,6 +137,8 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
 
     profile = load(given.get("profile"))
     named = profile.host_of(target)
+    if named is not None and named[1].watch:
+        given["watch"] = True
     options = options_from(given, prompter=ask_on_terminal())
     session = open_source(named[1].target if named else target, options)
     async with contextlib.AsyncExitStack() as stack:

@@ -133,6 +133,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             step = self.steps[index]
             said = f": {step.evidence}" if step.evidence else ""
             return f"{self.kind} {self.subject}: step {index + 1} of {len(self.steps)}, {step.title}{said}"
+        if self.over:
+            last = self.steps[-1].evidence if self.steps else ""
+            return (
+                f"{self.kind} {self.subject}: {'done' if self.ok else 'cut off'}{f'; {last}' if last else ''}"
+            )
         return f"{self.kind} {self.subject}: {done} of {len(self.steps)} steps"
 
 

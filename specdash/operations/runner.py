@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import getpass
 import socket
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 from specdash.errands import RequestError
 from specdash.errors import SpecdashError
+from specdash.monitor.state import HostState
 from specdash.operations import ending, freeing, preflight, rewriting, starting
 from specdash.operations.acts import Acts, Clock, Hands, RealClock
 from specdash.operations.context import Context
@@ -33,6 +35,8 @@ from specdash.operations.work import (
 )
 
 Publish = Callable[[Plan], None]
+ASKED_S = 2.0
+"""A request that has no answer for so long is worth a word when the link is lost."""
 Doer = Callable[[Context, Any], Awaitable[Outcome]]
 
 DOERS: Final[Mapping[type[Job], Doer]] = {
@@ -141,6 +145,11 @@ class Runner:
         hands = self._hands if step.place == "host" else self._outside
         if hands is None:
             return Outcome(state="failed", evidence="the second target is not connected")
+
+        def say(evidence: str, until: float | None = None) -> None:
+            self._tell(plan.advance(index, evidence=evidence, until=until))
+
+        hands = Hands(_Asking(hands.acts, say))
         try:
             if step.risk == "hard":
                 await self._still_ours(plan, step, hands)
@@ -149,7 +158,7 @@ class Runner:
                 clock=self._clock,
                 plan=plan,
                 index=index,
-                say=lambda evidence, until: self._tell(plan.advance(index, evidence=evidence, until=until)),
+                say=say,
                 cancelled=lambda: self._cancelled,
             )
             return await DOERS[type(step.work)](context, step.work)
@@ -200,6 +209,31 @@ class Runner:
     def _tell(self, plan: Plan) -> None:
         self.plan = plan
         self._publish(plan)
+
+
+class _Asking:
+    """Says so when the link is lost while an answer is waited for: what was asked may have been done."""
+
+    def __init__(self, acts: Acts, say: Callable[[str], None]) -> None:
+        self._acts, self._say = acts, say
+
+    @property
+    def target(self) -> str:
+        return self._acts.target
+
+    @property
+    def state(self) -> HostState:
+        return self._acts.state
+
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        answer = asyncio.ensure_future(self._acts.ask(request, token=token))
+        try:
+            while not (await asyncio.wait({answer}, timeout=ASKED_S))[0]:
+                if self.state.link.state not in ("live", "stale"):
+                    self._say("unknown, asking: the link is lost, and with it the answer")
+            return answer.result()
+        finally:
+            answer.cancel()
 
 
 def _what(plan: Plan) -> str:

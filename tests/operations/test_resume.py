@@ -208,7 +208,7 @@ async def test_a_second_press_says_what_is_running(host: FakeHost, journal: Jour
     )
     assert host.times("TERM", 100) == 1
     assert not desk.running
-    assert told[-1] == "kill sglang:30000 (pid 100): 4 of 4 steps"
+    assert told[-1].startswith("kill sglang:30000 (pid 100): done; GPU 0, 1 clean")
     undo()
 
 
@@ -295,3 +295,33 @@ async def test_a_line_that_was_cut_in_the_middle_loses_only_itself(host: FakeHos
     kept = journal.read(plan.id)
     assert kept is not None
     assert kept.plan.steps[0].state == "active"
+
+
+async def test_an_answer_that_is_lost_with_the_link_is_unknown_until_it_comes(
+    host: FakeHost, journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specdash.operations.runner.ASKED_S", 0.01)
+    back = asyncio.Event()
+    inner = host.ask
+
+    async def ask(request: Any, *, token: str | None = None) -> Any:
+        answer = await inner(request, token=token)
+        if request["r"] == "signal" and not back.is_set():
+            host.link = "lost"
+            await back.wait()
+            host.link = "live"
+        return answer
+
+    plan = await stop.prepare(host, sglang(host))
+    host.ask = ask  # type: ignore[method-assign]
+    seen: list[str] = []
+
+    def publish(now: Plan) -> None:
+        seen.append(now.steps[0].evidence)
+        if "unknown, asking" in seen[-1]:
+            back.set()
+
+    plan = await Runner(host, journal, clock=host.clock).run(plan, publish)
+    assert "unknown, asking: the link is lost, and with it the answer" in seen
+    assert plan.ok
+    assert host.times("TERM", 100) == 1

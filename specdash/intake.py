@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 
-from specdash.monitor.frames import AnyFrame, Link, Note, Tick
+from specdash.monitor.frames import AnyFrame, Ending, Link, Note, Tick
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import observe
 from specdash.sanitise import clean_line
 
-_BORN_HERE = (Link, Tick, Note)
+_BORN_HERE = (Link, Tick, Note, Ending)
 _LONGEST = 200
 
 

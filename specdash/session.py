@@ -20,7 +20,7 @@ from specdash.intake import take
 from specdash.lessons import Lessons
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
-from specdash.monitor.frames import AnyFrame, Hello, Link, Log, Note, Reply
+from specdash.monitor.frames import AnyFrame, Ending, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
 from specdash.monitor.observe import acknowledge, learn, observe, start
 from specdash.monitor.polling import PollPlan
@@ -126,6 +126,10 @@ class Session:
             self.subscribe(self._operations.sightings.attend)
             self._operations.sightings.attend()
         return self._operations
+
+    def ends(self, server_key: str) -> None:
+        """The operator ends this server now: its end is no crash."""
+        self._take(Ending(at=self.state.now, server=server_key), b"")
 
     def unlock(self) -> None:
         """Connect again with a full agent. Raises ``SpecdashError`` where the command line said --watch."""
@@ -248,7 +252,7 @@ class Session:
         """Remember where the log goes on, and tell the agent that it may send more."""
         length = len(frame.raw)
         end = frame.offset + length
-        tail.cursor = {"file": frame.file, "offset": end, "head": frame.head}
+        tail.cursor = {"file": frame.file, "offset": end, "head": frame.head, "tail": frame.tail}
         tail.unacknowledged += length
         if tail.unacknowledged >= ACK_EVERY:
             tail.unacknowledged = 0
@@ -270,7 +274,7 @@ def _hands(session: Session) -> Operations:
     from specdash.operations.journal import Journal
     from specdash.operations.offers import Operations
 
-    return Operations(session, Journal())
+    return Operations(session, Journal(), ends=session.ends)
 
 
 def _link_options(options: SessionOptions) -> LinkOptions:

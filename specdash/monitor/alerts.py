@@ -49,7 +49,7 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
             at=at,
             severity="error" if server.state in ("stalled", "crashed") else "warning",
             text=_what_happened(server),
-            next_key="log.error" if server.state == "crashed" else None,
+            next_key=_helps(server),
         )
     elif earlier is None:
         return
@@ -62,6 +62,19 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
     elif server.state == "ready" and earlier.state != "unknown":
         took = ago(at - server.started_at)
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready, {took} after its start")
+
+
+KNOWN_FIXES = frozenset({"draft_context_mismatch"})
+"""Diagnoses whose fix is known: it can be reviewed as a diff."""
+
+
+def _helps(server: Server) -> str | None:
+    """The action that goes on from here; whoever may not act is not told."""
+    if server.state == "stalled":
+        return "server.kill"
+    if any(diagnosis.root and diagnosis.key in KNOWN_FIXES for diagnosis in server.diagnoses):
+        return "config.patch"
+    return "log.error" if server.state == "crashed" else None
 
 
 def _what_happened(server: Server) -> str:
@@ -99,7 +112,8 @@ def _of_card(gpu: Gpu, at: float) -> Iterator[Alert]:
     if gpu.orphan_mib:
         gib = gpu.orphan_mib / 1024
         text = f"GPU {card.index}: {gib:.1f} GiB that no living process explains"
-        yield Alert(key=f"gpu:{card.uuid or card.index}/orphan", at=at, severity="warning", text=text)
+        key = f"gpu:{card.uuid or card.index}/orphan"
+        yield Alert(key=key, at=at, severity="warning", text=text, next_key="gpu.clean")
     if card.error:
         yield Alert(
             key=f"gpu:{card.uuid or card.index}/error",

@@ -216,7 +216,9 @@ class Log(Frame, frozen=True, kw_only=True):
     """The file's modification time on the host's clock."""
     head: str | None = None
     """SHA-1 of the first min(end, 256) bytes of the file, where end = offset + len: the cursor that goes on
-    after these bytes is ``{"file": file, "offset": end, "head": head}``."""
+    after these bytes is ``{"file": file, "offset": end, "head": head, "tail": tail}``."""
+    tail: str | None = None
+    """SHA-1 of the last min(end, 256) bytes before end: a copy of the file is known by both."""
     break_: Literal["start", "rotated", "truncated", "replaced", "gap"] | None = msgspec.field(
         default=None, name="break"
     )
@@ -284,6 +286,13 @@ class Tick(Frame, frozen=True, kw_only=True):
     """Born on this side once a second, so that ages grow although nothing arrives."""
 
 
+class Ending(Frame, frozen=True, kw_only=True):
+    """Born on this side: the operator has begun to end this server, so its end is no crash."""
+
+    server: str
+    """Its key."""
+
+
 AnyFrame: TypeAlias = (
     Hello
     | Beat
@@ -299,6 +308,7 @@ AnyFrame: TypeAlias = (
     | Reply
     | Link
     | Tick
+    | Ending
 )
 
 _decoder: msgspec.json.Decoder[AnyFrame] = msgspec.json.Decoder(AnyFrame)

@@ -30,6 +30,9 @@ BEGINNING_S = 120.0
 replace = msgspec.structs.replace
 
 
+ENDING_S = 15.0
+"""What is left of a server that the operator ends may live so much longer than its main process."""
+
 ALONE = Around()
 """Nothing but the server itself is known."""
 
@@ -103,8 +106,9 @@ def _ended(
     left = memory.family.members if memory.gone_at is not None or memory.family.orphaned else ()
     if memory.family.orphaned:
         left = (memory.family.main, *left)
-    asked = memory.reading.stop_requested is not None and not left
     since = now - (memory.gone_at if memory.gone_at is not None else memory.seen_at)
+    ended = memory.end_asked and (not left or since < ENDING_S)
+    asked = ended or (memory.reading.stop_requested is not None and not left)
     says: Says = "flat" if asked else "bad"
     reasons = [Reason(signal="main process", value="gone", age_s=since, says=says)]
     if left:
@@ -116,6 +120,9 @@ def _ended(
     judged = diagnose(
         words_of(memory.reading), replace(evidence, ranks=()), verdict, rules.limits, rules.book
     )
+    if ended:
+        # Whatever it cried when it was killed is no diagnosis.
+        return replace(judged, state="stopped", verdict=verdict, diagnoses=())
     if judged.state not in ("crashed", "stopped"):
         judged = replace(judged, state="stopped" if asked else "crashed")
     judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)

@@ -87,6 +87,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     cards: frozenset[int] = frozenset()
     """Cards on which it has ever owned memory."""
     gone_at: float | None = None
+    end_asked: bool = False
+    """The operator has begun to end it, and it had not crashed before."""
     cpu: Mapping[int, CpuWindow] = {}
     states: Mapping[int, tuple[str, float]] = {}
     """pid → (process state, since when it was seen so)."""

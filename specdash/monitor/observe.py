@@ -11,6 +11,7 @@ import msgspec
 from specdash.monitor import alerts, kernelnews, polling
 from specdash.monitor.frames import (
     AnyFrame,
+    Ending,
     Frame,
     Gpus,
     Hello,
@@ -40,7 +41,7 @@ MEMORY_STEP_MIB = 64
 DEAF_S = 3.0
 """From so many seconds of silence of a host on, no age of a sign of life is believed to grow."""
 
-_BORN_HERE = (Link, Tick, Note)
+_BORN_HERE = (Link, Tick, Note, Ending)
 _NOTES_KEPT = 20
 replace = msgspec.structs.replace
 
@@ -234,6 +235,18 @@ def _note(memory: Memory, frame: Note) -> Memory:
     return replace(memory, picture=replace(memory.picture, notes=notes))
 
 
+def _ending(memory: Memory, frame: Ending) -> Memory:
+    """What had crashed before somebody ended the rest of it stays a crash."""
+    crashed = {key for key, portrait in memory.portraits.items() if portrait.state == "crashed"}
+    servers = tuple(
+        replace(server, end_asked=True)
+        if server.key == frame.server and server.key not in crashed
+        else server
+        for server in memory.servers
+    )
+    return replace(memory, servers=servers)
+
+
 _TAKERS: dict[type[Frame], Callable[[Memory, Any], Memory]] = {
     Hello: _hello,
     Link: _link,
@@ -245,4 +258,5 @@ _TAKERS: dict[type[Frame], Callable[[Memory, Any], Memory]] = {
     Machine: _machine,
     Kernel: _kernel,
     Note: _note,
+    Ending: _ending,
 }

@@ -1,18 +1,16 @@
 """What a screen may do to one host: for each key a plan, ready to be looked at, and the way to carry it out.
 
-An *offer* is a plan together with what the operator still decides about it: which owners are ended, which
-red checks are overridden. Another decision makes another offer; nothing is changed before ``perform``.
+See ``offer.Offer``; nothing is changed before ``perform``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Set
-from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import msgspec
 
 from specdash.errors import SpecdashError
+from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.state import Server
 from specdash.operations import clean, launch, patch, stop
 from specdash.operations.acts import Acts, Hands
@@ -21,6 +19,7 @@ from specdash.operations.desk import Desk
 from specdash.operations.found import Found, Memory
 from specdash.operations.journal import Journal
 from specdash.operations.launch import Wish
+from specdash.operations.offer import Also, Offer, Option
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
 from specdash.operations.rules import Rules
@@ -28,45 +27,8 @@ from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
 from specdash.operations.survey import Survey, survey
 from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
-from specdash.operations.work import Check, Follow
+from specdash.operations.work import Check, Follow, Manage, Signal, Sweep
 from specdash.profile import Profile
-
-FIXABLE = frozenset({"draft_context_mismatch"})
-"""Diagnoses whose fix is known (see ``remedies``)."""
-
-
-class Option(msgspec.Struct, frozen=True, kw_only=True):
-    """One decision: on or off."""
-
-    key: str
-    label: str
-    on: bool = False
-
-
-class Also(NamedTuple):
-    """Another way to the same end: what its button says, what it means, and how it is offered."""
-
-    label: str
-    says: str
-    make: Callable[[], Awaitable[Offer]]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Offer:
-    """A plan that has not begun, and what is open about it."""
-
-    plan: Plan
-    options: tuple[Option, ...] = ()
-    about: Literal["owners", "checks"] = "checks"
-    """What the options are: owners of GPU memory to be ended, red checks to be overridden."""
-    left_alone: tuple[str, ...] = ()
-    """Who has a device open and is not touched, each with the reason."""
-    also: tuple[Also, ...] = ()
-    """Other ways to the same end."""
-    again: Callable[[Set[str]], Awaitable[Offer]] | None = None
-    """The offer with exactly these options on."""
-    resumes: bool = False
-    """The plan was cut off before its end and goes on."""
 
 
 class Operations:
@@ -85,8 +47,10 @@ class Operations:
         profile: Profile | None = None,
         host_name: str | None = None,
         outside: Callable[[], Awaitable[Acts]] | None = None,
+        ends: Callable[[str], None] = lambda server_key: None,
     ) -> None:
         self.desk = desk or Desk(acts, journal)
+        self.desk.subscribe(self._say_who_ends)
         self.sightings = Sightings(acts, memory or Memory())
         self.profile = profile or Profile()
         self._host_name = host_name
@@ -96,6 +60,9 @@ class Operations:
         """Connects the profile's ``cleanup_via``."""
         self._red: Mapping[str, str] = {}
         """What was red in the newest preflight that was shown: key → line."""
+        self._ends = ends
+        """Told the key of each server when a plan begins to end it."""
+        self._ending: set[str] = set()
 
     @property
     def variants(self) -> tuple[str, ...]:
@@ -214,7 +181,7 @@ class Operations:
             mine |= _becomes(_red(last))
             if isinstance(last.failed.work, Follow):
                 mine.add(str(last.failed.result.get("diagnosis")))
-        return next(iter(sorted(mine & FIXABLE)), None)
+        return next(iter(sorted(mine & KNOWN_FIXES)), None)
 
     def cut_off(self) -> Offer | None:
         """The newest plan for this host whose process has died; one of an earlier boot is given up."""
@@ -238,6 +205,20 @@ class Operations:
         if plan.kind in ("patch", "undo"):
             self._red = {}
         return plan
+
+    def _say_who_ends(self) -> None:
+        plan = self.desk.plan
+        step = plan.steps[plan.active] if plan is not None and plan.active is not None else None
+        if plan is None or step is None or not isinstance(step.work, (Signal, Sweep, Manage)):
+            return
+        works = [step.work for step in plan.steps]
+        pinned = {(seed.pid, seed.start) for work in works if isinstance(work, Sweep) for seed in work.seeds}
+        for work in works:
+            pinned |= {(one.pid, one.start) for one in work.targets} if isinstance(work, Signal) else set()
+        for server in self._acts.state.servers:
+            if (server.pid, server.start) in pinned and server.key not in self._ending:
+                self._ending.add(server.key)
+                self._ends(server.key)
 
     def forget(self, *, besides: str | None = None) -> None:
         """Plans that were cut off are not taken up any more."""

@@ -31,7 +31,7 @@ class Gate:
         except (ValueError, RecursionError):  # msgspec's errors are ValueErrors
             self.refuse(said(line[:200]) or "an empty line")
             return None
-        born_here = isinstance(frame, frames.Link | frames.Tick)
+        born_here = isinstance(frame, frames.Link | frames.Tick | frames.Ending)
         if born_here or not math.isfinite(frame.at) or isinstance(frame, frames.Hello) is self.greeted:
             self.refuse(f"a frame {type(frame).__name__.lower()} that has no place here")
             return None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from specdash.monitor.frames import Link, LogState
+from specdash.monitor.frames import Ending, Link, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.polling import HEALTH, LOADS, MODELS
@@ -80,6 +80,15 @@ def test_what_should_be_observed_follows_from_what_was_seen() -> None:
     )
 
 
+def test_a_step_tells_how_many_ranks_have_done_it() -> None:
+    memory = start()
+    weights = next(step for step in only_server(memory).steps if step.title == "weights")
+    assert weights.detail == "0 of 2 ranks"
+    memory = run(log(12.0, LOADED.splitlines(keepends=True)[0], 9999), memory=memory)
+    weights = next(step for step in only_server(memory).steps if step.title == "weights")
+    assert weights.detail == "1 of 2 ranks"
+
+
 def test_a_ready_line_makes_it_ready_and_says_so_once() -> None:
     memory = run(log(200.0, READY, 9999), tick(201.0), tick(202.0), memory=start())
     assert only_server(memory).state == "ready"
@@ -115,6 +124,7 @@ def test_a_capture_that_stands_still_is_stalled_after_its_limit_and_not_before()
     assert only_server(late).state == "stalled"
     assert [alert.severity for alert in late.picture.alerts] == ["error"]
     assert "graphs" in late.picture.alerts[0].text
+    assert late.picture.alerts[0].next_key == "server.kill"
     moved = run(
         log(
             151.0,
@@ -267,3 +277,28 @@ def test_a_start_that_was_watched_says_how_long_it_took_to_be_ready() -> None:
 def test_a_start_seen_only_afterwards_is_timed_by_its_own_log() -> None:
     memory = start(ARGS + LOADING + LOADED + READY, at=9000.0, mtime=5000.0)
     assert only_server(memory).ready_after_s == 23 * 60.0
+
+
+def test_a_server_that_the_operator_ends_has_stopped_and_rings_no_alarm() -> None:
+    memory = run(Ending(at=13.0, server="100:100"), memory=start())
+    assert only_server(memory).state == "loading", "it lives on until it is gone"
+    ranks = [process(pid, 1, f"sglang::scheduler_TP{pid - 102}") for pid in (102, 103)]
+    dying = run(processes(14.0, *ranks), tick(15.0), memory=memory)
+    assert only_server(dying).state == "stopped"
+    gone = run(processes(16.0), tick(30.0), memory=dying)
+    assert (only_server(gone).state, only_server(gone).diagnoses) == ("stopped", ())
+    assert [alert.severity for alert in gone.picture.alerts] == ["info"]
+
+
+def test_what_the_operator_failed_to_end_is_told_after_a_while() -> None:
+    memory = run(Ending(at=13.0, server="100:100"), memory=start())
+    ranks = [process(pid, 1, f"sglang::scheduler_TP{pid - 102}", uvm=True) for pid in (102, 103)]
+    left = run(processes(14.0, *ranks), processes(40.0, *ranks), tick(41.0), memory=memory)
+    assert only_server(left).state == "crashed"
+    assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
+
+
+def test_a_crash_stays_a_crash_when_the_rest_of_it_is_ended() -> None:
+    memory = run(processes(13.0), tick(14.0), memory=start())
+    assert only_server(memory).state == "crashed"
+    assert only_server(run(Ending(at=15.0, server="100:100"), tick(16.0), memory=memory)).state == "crashed"

@@ -1,0 +1,48 @@
+"""A plan that is shown before it runs, together with what the operator still decides about it.
+
+Which owners are ended, which red checks are overridden: another decision makes another offer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Set
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from specdash.operations.plan import Plan
+
+
+class Option(msgspec.Struct, frozen=True, kw_only=True):
+    """One decision: on or off."""
+
+    key: str
+    label: str
+    on: bool = False
+
+
+class Also(NamedTuple):
+    """Another way to the same end: what its button says, what it means, and how it is offered."""
+
+    label: str
+    says: str
+    make: Callable[[], Awaitable[Offer]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Offer:
+    """A plan that has not begun, and what is open about it."""
+
+    plan: Plan
+    options: tuple[Option, ...] = ()
+    about: Literal["owners", "checks"] = "checks"
+    """What the options are: owners of GPU memory to be ended, red checks to be overridden."""
+    left_alone: tuple[str, ...] = ()
+    """Who has a device open and is not touched, each with the reason."""
+    also: tuple[Also, ...] = ()
+    """Other ways to the same end."""
+    again: Callable[[Set[str]], Awaitable[Offer]] | None = None
+    """The offer with exactly these options on."""
+    resumes: bool = False
+    """The plan was cut off before its end and goes on."""

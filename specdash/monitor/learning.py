@@ -90,10 +90,8 @@ def begin_course(started: float, at: float) -> Course:
 
 
 def interrupt(course: Course) -> Course:
-    """The link was down: nobody knows when things happened meanwhile."""
-    if course.ready_at is not None:
-        return course
-    return replace(_blind(course, course.phase, {course.phase}), level_at=None)
+    """The link was down: nobody knows when that happened which is read next."""
+    return replace(course, level_at=None)
 
 
 def follow(

@@ -26,25 +26,19 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     rail: tuple[RailItem, ...]
     steps: tuple[Step, ...]
     items: Mapping[ItemKey, Item]
-    milestones: tuple[Milestone, ...]
+    """Every milestone changes these, too."""
     rest: tuple[object, ...]
 
 
 def draw(before: Drawn | None, reading: LogReading, state: State, learned: Learned | None) -> Drawn:
     """Rail and steps of this reading; those from before where nothing in them can have changed."""
     rest = (reading.grammar, reading.phase, reading.progress, state, learned)
-    if (
-        before is not None
-        and before.items is reading.items
-        and before.milestones is reading.milestones
-        and before.rest == rest
-    ):
+    if before is not None and before.items is reading.items and before.rest == rest:
         return before
     return Drawn(
         rail=rail(reading, state, learned),
         steps=steps(reading, state),
         items=reading.items,
-        milestones=reading.milestones,
         rest=rest,
     )
 

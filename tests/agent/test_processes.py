@@ -466,3 +466,33 @@ def test_a_server_that_listens_itself_is_no_stranger_to_its_port(make: Make, age
     see(agent, server.pid, lambda process: process.ports == (port,))
     frame = agent.wait(Processes)
     assert [process.pid for process in frame.list] == [server.pid]
+
+
+SUPERVISOR = (
+    "import socket, subprocess, sys\n"
+    "listener = socket.create_server(('127.0.0.1', 0))\n"
+    "argv = [sys.argv[1], '-c', 'import sys; sys.stdin.read()']\n"
+    "child = subprocess.Popen(argv, executable=sys.argv[2], pass_fds=(listener.fileno(),))\n"
+    "print(listener.getsockname()[1], child.pid, flush=True)\n"
+    "sys.stdin.read()\n"
+)
+
+
+def test_whoever_gave_a_server_its_socket_is_no_stranger_to_its_port(agent: RunningAgent) -> None:
+    supervisor = subprocess.Popen(
+        ["some-supervisor", "-c", SUPERVISOR, f"vllm serve {MARK}", sys.executable],
+        executable=sys.executable,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        port, server = map(int, first_line(supervisor).split())
+        agent.ask("ports", ports=[port])
+        watch(agent, match=f"^vllm serve {MARK}")
+        see(agent, server, lambda process: process.ports == (port,))
+        agent.ask("refresh")
+        frame = agent.wait(Processes)
+        assert [process.pid for process in frame.list] == [server]
+    finally:
+        supervisor.communicate("")

@@ -150,6 +150,16 @@ def test_a_file_that_another_program_holds_is_an_error_and_no_long_wait(
     assert store.keep(start(1)), "nothing was kept by halves"
 
 
+def test_what_fails_half_way_is_not_kept_at_all(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = Store(path)
+    with monkeypatch.context() as broken:
+        broken.setattr(store, "_forget", lambda _: store._db.execute("no SQL"))
+        with pytest.raises(HistoryError):
+            store.keep(start(1))
+    assert store.learned(KIND) is None
+    assert store.keep(start(1))
+
+
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(HistoryError):

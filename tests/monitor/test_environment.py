@@ -149,6 +149,15 @@ def test_a_variable_that_a_hook_set_inside_the_process_is_there_after_all() -> N
     assert cell(memory, "NCCL_ALGO") == EnvCell(state="seen", value="Ring", source="NCCL")
 
 
+def test_what_a_hook_has_changed_inside_the_process_is_rewritten() -> None:
+    memory = seen(
+        processes(1.0, main(), spawned(ALL)),
+        processes(2.0, main(), titled()),
+        log(3.0, START + NCCL.format(pid=102, name="NCCL_ALGO", value="Tree"), start_=True),
+    )
+    assert cell(memory, "NCCL_ALGO") == EnvCell(state="rewritten", value="Tree", source="NCCL")
+
+
 def test_only_what_steers_the_engine_is_shown() -> None:
     memory = seen(processes(1.0, main(), spawned(ALL)))
     assert [one.name for one in only_server(memory).environment] == ["NCCL_ALGO", "NCCL_PROTO"]

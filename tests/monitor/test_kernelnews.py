@@ -106,6 +106,12 @@ def test_an_xid_is_an_alert_that_names_the_card_by_its_number() -> None:
     assert only_server(memory).state == "capturing", "that it works is still true"
 
 
+def test_a_server_that_goes_on_in_spite_of_a_report_about_its_card_is_not_called_dead() -> None:
+    line = "NVRM: Xid (PCI:0000:17:00): 63, pid=102, Row Remapper: pending"
+    memory = host(kernel(20.0, (19.0, line)))
+    assert (only_server(memory).state, len(memory.picture.alerts)) == ("capturing", 1)
+
+
 def test_it_is_said_once_though_every_agent_tells_it_again() -> None:
     line = OFF_BUS.format(bus=19)
     first = host(kernel(100.0, (99.0, line)))

@@ -8,12 +8,14 @@ import msgspec
 import pytest
 
 from specdash.monitor.frames import AnyFrame, Link
-from specdash.monitor.learning import Lap, summarise
+from specdash.monitor.learning import Lap, begin_course, follow, summarise
 from specdash.monitor.lesson import kind_of, lesson
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn
+from specdash.monitor.reading import begin
 from specdash.monitor.words import Phase
+from specdash.rules import default_rules
 from tests.monitor.frames_of import LOG, hello, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, CAPTURE, DIST, LOADED, READY, SHARD, WATCHED, WEIGHTS, told
 
@@ -36,6 +38,23 @@ def test_a_start_that_was_watched_tells_how_long_each_phase_took_and_stood_still
     assert found.laps["weights"] == Lap(took_s=90.0, gap_s=50.0)
     assert found.laps["capture"] == Lap(took_s=30.0, gap_s=26.0)
     assert sum(lap.took_s for lap in found.laps.values()) == 130.0, "no second belongs to no phase"
+
+
+def test_a_phase_that_comes_twice_counts_with_both_its_parts() -> None:
+    reading = begin(default_rules().grammars, "sglang")
+    course = begin_course(0.0, 1.0)
+    script: list[tuple[float, Phase, float]] = [
+        (10.0, "weights", 10.0),
+        (30.0, "weights", 25.0),
+        (40.0, "kv_cache", 40.0),
+        (45.0, "weights", 45.0),
+        (52.0, "capture", 52.0),
+    ]
+    for at, phase, progress_at in script:
+        after = msgspec.structs.replace(reading, lines=1, phase=phase, last_progress_at=progress_at)
+        course = follow(course, reading, after, at, level=True)
+        reading = after
+    assert course.laps["weights"] == Lap(took_s=30 + 7, gap_s=15)
 
 
 def test_there_is_no_lesson_before_it_is_ready() -> None:

@@ -128,7 +128,7 @@ class RunningAgent:
             self.said.append(frame)
         return frame
 
-    def wait(self, kind: type[F], such: Callable[[F], object] = lambda frame: True, limit: float = 20.0) -> F:
+    def wait(self, kind: type[F], such: Callable[[F], object] = lambda frame: True, limit: float = 60.0) -> F:
         """The next frame of this kind for which ``such`` holds."""
         until = time.monotonic() + limit
         while True:

@@ -15,6 +15,11 @@ from tests.nvmlstub.stub import NvmlStub, Section, build
 QUICK = {"gpu_deadline": 1.0, "gpu_retry": 0.5}
 
 
+def past_the_import(frame: Gpus) -> bool:
+    """A busy machine may take longer to import the binding than the short deadline of these tests."""
+    return not (frame.error or "").endswith("(import)")
+
+
 @pytest.fixture
 def start(stub: NvmlStub, pynvml_folder: Path) -> Callable[..., RunningAgent]:
     return lambda **options: RunningAgent(options={**QUICK, **options}, env=stub.env(), path=pynvml_folder)
@@ -147,7 +152,7 @@ def test_a_driver_that_cannot_be_used_is_told_of_and_tried_again(
 ) -> None:
     stub.write(faults={"nvmlInit*": fault})
     with start() as agent:
-        frame = agent.wait(Gpus)
+        frame = agent.wait(Gpus, past_the_import)
         assert (frame.error, frame.cards) == (says, ())
         stub.write()
         assert len(agent.wait(Gpus, lambda frame: frame.cards).cards) == 8
@@ -174,7 +179,7 @@ def test_a_hanging_start_of_nvml_is_told_of_while_the_agent_lives(
 ) -> None:
     stub.write(faults={"nvmlInit*": "hang"})
     with start() as agent:
-        error = agent.wait(Gpus, lambda frame: frame.error).error
+        error = agent.wait(Gpus, lambda frame: frame.error and past_the_import(frame)).error
         assert (error or "").startswith("NVML: no answer for ")
         assert (error or "").endswith(" s (nvmlInit)")
         agent.wait(Beat)
@@ -184,7 +189,7 @@ def test_a_hanging_start_of_nvml_is_told_of_while_the_agent_lives(
 
 def test_without_a_driver_the_reason_is_given(pynvml_folder: Path) -> None:
     with RunningAgent(path=pynvml_folder, env={"LD_LIBRARY_PATH": "/nonexistent"}) as agent:
-        error = agent.wait(Gpus).error
+        error = agent.wait(Gpus, past_the_import).error
     if error is None:
         pytest.skip("this machine has a GPU driver")
     assert error == "no NVIDIA driver library (libnvidia-ml.so.1)"

@@ -13,7 +13,7 @@ Requests, one JSON object a line, ``r`` names the request; those with an ``id`` 
     blanks, or the process title). Matching processes, their descendants and the owners of GPU memory are
     reported in ``processes`` frames. ``env``: names of variables whose values may be sent.
 ``{"r":"tail","path":"/var/log/x.log","backlog":8388608,
-"cursor":{"file":"1:2","offset":0,"head":"sha1"}|null}``
+"cursor":{"file":"1:2","offset":0,"head":"sha1","tail":"sha1"}|null}``
     Follow a file: from the cursor where the file is still the same, else from ``backlog`` bytes before
     the end, at the first whole line. Bytes come as ``log`` frames.
 ``{"r":"untail","path":…}``

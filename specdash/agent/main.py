@@ -224,6 +224,7 @@ class Agent(object):
                 "file": str(cursor["file"]),
                 "offset": int(cursor["offset"]),
                 "head": cursor.get("head"),
+                "tail": cursor.get("tail"),
             }
         backlog = max(0, int(request.get("backlog", BACKLOG)))
         self.tails.follow({"path": _text(request["path"]), "backlog": backlog, "cursor": cursor})

@@ -1,13 +1,14 @@
 """Follow a log file and lose nothing: rotation, truncation, replacement, a link that was cut.
 
-A cursor is (``device:inode``, offset, SHA-1 of the first min(offset, 256) bytes): an inode number alone is
-given to the next file at once. The thread reads only as far as the other side has acknowledged.
+A cursor is (``device:inode``, offset, SHA-1 of the first and of the last min(offset, 256) bytes before it):
+an inode number alone is given to the next file at once, and many a log begins like the one before. The
+thread reads only as far as the other side has acknowledged.
 """
 
 import threading
 from collections import deque
 
-from specdash.agent import tailfile, wire
+from specdash.agent import rotation, tailfile, wire
 from specdash.agent.crew import Crew, Stuck
 from specdash.agent.tailfile import Opened, Refused
 
@@ -112,7 +113,7 @@ class Tail(object):
             return
         found = None
         try:
-            found = tailfile.find(self.path, cursor)
+            found = rotation.find(self.path, cursor)
             if found is None:
                 self.file = tailfile.open_file(self.path)
         except Refused:
@@ -137,8 +138,7 @@ class Tail(object):
         if self._unacknowledged >= WINDOW or not self._outbox.log_room():
             return False
         if status.st_size < file.offset or (status.st_size > file.offset and not file.same_head()):
-            file.restart()
-            self._break = "truncated"
+            return self._follow_truncation()
         raw = file.read(CHUNK) if status.st_size > file.offset else b""
         if not raw:
             self._silent = True
@@ -178,11 +178,24 @@ class Tail(object):
         """The frame's line and how many of the bytes are in it: escapes make some bytes six times as long."""
         while True:
             frame.pop("text", None)
-            frame.update(wire.payload(raw), head=file.head_after(raw))
+            frame.update(wire.payload(raw), **file.known_by(raw))
             line = wire.encode(frame)
             if len(line) <= wire.MAX_FRAME or len(raw) < 1024:
                 return line, len(raw)
             raw = tailfile.whole_characters(raw[: len(raw) // 2]) or raw[: len(raw) // 2]
+
+    def _follow_truncation(self) -> bool:
+        """The file begins again: first what had not been read, if there is a copy that has it."""
+        file = self.file
+        assert file is not None
+        copy = rotation.find(self.path, file.cursor()) if file.offset else None
+        if copy is not None:
+            file.close()
+            self.file = copy
+        else:
+            file.restart()
+            self._break = "truncated"
+        return True
 
     def _follow_rotation(self, status: "os.stat_result") -> None:
         """At the end of the file: go on to the one that has taken its name, once there is something in it.
@@ -191,8 +204,11 @@ class Tail(object):
         """
         file = self.file
         assert file is not None
-        following = file.successor(status)
+        following = rotation.successor(file, status)
         if following is None:
+            return
+        if file.status().st_size > file.offset:
+            following.close()  # its last lines came while we looked; they are older than the next file's
             return
         self._break = "rotated" if status.st_nlink else "replaced"
         file.close()

@@ -1,7 +1,6 @@
-"""An opened log file and its place among its rotated siblings."""
+"""An opened log file, how far it was read, and by which bytes it is known again."""
 
 import os
-import re
 import stat
 
 try:
@@ -15,10 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 HEAD = 256
-"""Bytes at the beginning by which a file is known again."""
+"""Bytes at the beginning, and before a cursor's place, by which a file is known again."""
 FIRST_LINE_WITHIN = 64 * 1024
-ROTATED = re.compile(r"[._-](?:\d[\d._T:-]*|old|prev|bak)$")
-"""What rotation appends to a name, uncompressed; ``server.log.err`` is another log."""
 
 KINDS = (
     (stat.S_ISFIFO, "a pipe: whoever reads it takes the bytes away"),
@@ -91,36 +88,6 @@ def fingerprint(head: bytes) -> str:
     return str(sha1(head).hexdigest())
 
 
-def siblings(path: str) -> "list[str]":
-    """The rotated versions of a log that lie beside it."""
-    folder, base = os.path.split(path)
-    try:
-        names = os.listdir(folder or ".")
-    except OSError:
-        return []
-    return [
-        os.path.join(folder, name)
-        for name in names
-        if name.startswith(base) and ROTATED.match(name[len(base) :])
-    ]
-
-
-def find(path: str, cursor: "dict[str, Any]") -> "Opened | None":
-    """The file that a cursor was made for, wherever rotation has put it, opened at the cursor's offset."""
-    for name in [path] + siblings(path):
-        try:
-            opened = open_file(name)
-        except Refused as error:
-            if name == path and str(error) != "no such file":
-                raise
-            continue
-        if opened.is_at(cursor):
-            opened.path = path
-            return opened
-        opened.close()
-    return None
-
-
 class Opened(object):
     """A file descriptor, how far it was read, and the bytes by which the file is known."""
 
@@ -130,9 +97,11 @@ class Opened(object):
         status = self.status()
         self.identity = identity(status)
         self._offset = 0
-        self._head = b""
-        self._passed: "tuple[str, ...]" = ()
-        """Files of this log that were read before this one."""
+        self.head = b""
+        """Its first bytes, as far as they were read."""
+        self._tail = b""
+        self.passed: "tuple[tuple[str, bytes], ...]" = ()
+        """Files of this log that were read before this one: an inode number may come again."""
 
     @property
     def offset(self) -> int:
@@ -142,7 +111,8 @@ class Opened(object):
     @offset.setter
     def offset(self, offset: int) -> None:
         self._offset = offset
-        self._head = self._pread(min(offset, HEAD), 0)
+        self.head = self._pread(min(offset, HEAD), 0)
+        self._tail = self._pread(min(offset, HEAD), max(0, offset - HEAD))
 
     def status(self) -> os.stat_result:
         """The open file's size, times and number of names."""
@@ -157,29 +127,42 @@ class Opened(object):
 
     def advance(self, raw: bytes) -> None:
         """These bytes were sent."""
-        if len(self._head) < HEAD:
-            self._head = (self._head + raw[:HEAD])[:HEAD]
+        if len(self.head) < HEAD:
+            self.head = (self.head + raw[:HEAD])[:HEAD]
+        self._tail = (self._tail + raw[-HEAD:])[-HEAD:]
         self._offset += len(raw)
 
-    def head_after(self, raw: bytes) -> str:
-        """The cursor's fingerprint when these bytes will have been sent."""
-        return fingerprint((self._head + raw[:HEAD])[:HEAD])
+    def known_by(self, raw: bytes = b"") -> "dict[str, str]":
+        """The cursor's fingerprints when these bytes will have been sent."""
+        head, tail = (self.head + raw[:HEAD])[:HEAD], (self._tail + raw[-HEAD:])[-HEAD:]
+        return {"head": fingerprint(head), "tail": fingerprint(tail)}
 
     def cursor(self) -> "dict[str, Any]":
         """Where to go on after the file was closed."""
-        return {"file": self.identity, "offset": self._offset, "head": fingerprint(self._head)}
+        return dict(self.known_by(), file=self.identity, offset=self._offset)
 
-    def is_at(self, cursor: "dict[str, Any]") -> bool:
-        """Go to the cursor's offset, if this is its file."""
+    def goes_on(self, cursor: "dict[str, Any]") -> bool:
+        """Go to the cursor's offset, if this file has the cursor's bytes before it.
+
+        A copy must prove it: another file may begin alike.
+        """
         offset = cursor["offset"]
-        if self.identity != cursor["file"] or self.status().st_size < offset:
+        if self.status().st_size < offset:
+            return False
+        copy = self.identity != cursor["file"]
+        if copy and not (offset and cursor.get("head") and cursor.get("tail")):
             return False
         self.offset = offset
-        return not cursor.get("head") or fingerprint(self._head) == cursor["head"]
+        known = self.known_by()
+        return all(not cursor.get(name) or known[name] == cursor[name] for name in known)
 
     def same_head(self) -> bool:
         """Whether the file still begins as it did: one cut to nothing may have grown past our place."""
-        return self._pread(len(self._head), 0) == self._head
+        return self.begins_with(self.head)
+
+    def begins_with(self, head: bytes) -> bool:
+        """Whether these are the file's first bytes."""
+        return self._pread(len(head), 0) == head
 
     def restart(self) -> None:
         """Read from the beginning again."""
@@ -200,37 +183,6 @@ class Opened(object):
         while at < min(4, len(window)) and 0x80 <= window[at] < 0xC0:
             at += 1
         return start - 1 + at
-
-    def successor(self, mine: os.stat_result) -> "Opened | None":
-        """The file written after this one, where another file has taken its name and is not empty.
-
-        A reader that was away may have missed whole files: of the siblings not older than this file the
-        oldest is next.
-        """
-        try:
-            current = os.stat(self.path)
-            if (current.st_dev, current.st_ino) == (mine.st_dev, mine.st_ino) or not current.st_size:
-                return None
-        except OSError:
-            return None
-        passed = (self._passed + (self.identity,))[-64:]
-        later = []
-        for name in siblings(self.path) + [self.path]:
-            try:
-                status = os.stat(name)
-            except OSError:
-                continue
-            if status.st_mtime_ns >= mine.st_mtime_ns and identity(status) not in passed:
-                later.append((status.st_mtime_ns, name))
-        for _, name in sorted(later) or [(0, self.path)]:
-            try:
-                following = open_file(name)
-            except Refused:
-                continue
-            following.path = self.path
-            following._passed = passed
-            return following
-        return None
 
     def close(self) -> None:
         """Let the descriptor go."""

@@ -3,13 +3,14 @@ from __future__ import annotations
 import hashlib
 import os
 import random
+import shutil
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from specdash.agent import tailfile
+from specdash.agent import rotation, tailfile
 from specdash.agent.host import Host
 from specdash.agent.tail import WINDOW, Tail, Tails
 from specdash.agent.wire import MAX_FRAME, Outbox
@@ -73,7 +74,12 @@ class Follower:
     def cursor(self) -> dict[str, Any]:
         """As a client keeps it: from the last frame alone."""
         last = self.logs[-1]
-        return {"file": last.file, "offset": last.offset + len(last.raw), "head": last.head}
+        return {
+            "file": last.file,
+            "offset": last.offset + len(last.raw),
+            "head": last.head,
+            "tail": last.tail,
+        }
 
 
 @pytest.fixture
@@ -313,9 +319,110 @@ def test_what_cannot_be_joined_is_a_gap_and_starts_anew(log: Path, change: str) 
     assert second.breaks == ["gap"]
 
 
-def test_random_cuts_and_rotations_lose_and_repeat_nothing(log: Path) -> None:
+@pytest.mark.parametrize("away", [True, False])
+def test_a_file_that_was_copied_and_cut_is_read_to_its_end_in_the_copy(log: Path, away: bool) -> None:
+    log.write_bytes(b"1\n")
+    follower = Follower(log)
+    follower.look()
+    add(log, b"2\n")
+    shutil.copyfile(log, log.with_name("server.log.1"))
+    os.truncate(log, 0)
+    if away:
+        follower = Follower(log, cursor=follower.cursor)
+    assert follower.look() == b"2\n"
+    add(log, b"3\n")
+    assert follower.look() == b"3\n"
+    assert follower.breaks[-1:] == ["rotated"]
+
+
+def test_a_sibling_that_merely_begins_alike_is_no_copy(log: Path) -> None:
+    banner = b"=" * 300 + b"\n"
+    log.with_name("server.log.1").write_bytes(banner + b"another life, and a longer one\n" * 9)
+    log.write_bytes(banner + b"this life\n")
+    follower = Follower(log)
+    follower.look()
+    os.truncate(log, 0)
+    add(log, b"again\n")
+    assert follower.look() == b"again\n"
+    assert follower.breaks == ["start", "truncated"]
+
+
+def test_a_new_file_of_the_same_number_that_begins_alike_is_not_gone_on_with(log: Path) -> None:
+    banner = b"=" * 300 + b"\n"
+    log.write_bytes(banner + b"one life\n")
+    first = Follower(log)
+    first.look()
+    with log.open("r+b") as file:
+        file.truncate(0)
+        file.write(banner + b"two and a longer one\n")
+    second = Follower(log, cursor=first.cursor)
+    assert second.look() == banner + b"two and a longer one\n"
+    assert second.breaks == ["gap"]
+
+
+def test_last_lines_that_come_while_the_next_file_is_found_are_not_lost(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    follower.look()
+    old = log.with_name("server.log.1")
+    log.rename(old)
+    find = rotation.successor
+
+    def meanwhile(*args: Any) -> Any:
+        if not log.exists():
+            add(old, b"two\n")
+            add(log, b"three\n")
+        return find(*args)
+
+    monkeypatch.setattr(rotation, "successor", meanwhile)
+    assert follower.look() + follower.look() == b"two\nthree\n"
+
+
+def test_a_file_that_has_the_number_of_one_read_before_is_read(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    follower.look()
+    reused = log.with_name("server.log.1")
+    add(reused, b"two\n")
+    assert follower.tail.file is not None
+    follower.tail.file.passed = ((tailfile.identity(reused.stat()), b"long ago"),)
+    log.unlink()
+    add(log, b"three\n")
+    for second, path in enumerate((reused, log), 2**31):
+        os.utime(path, (second, second))
+    assert follower.look() == b"two\nthree\n"
+
+
+def test_files_that_are_renamed_while_they_are_looked_for_are_found(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.write_bytes(b"one\n")
+    first = Follower(log)
+    first.look()
+    add(log, b"two\n")
+    open_file = tailfile.open_file
+    names = [log, log.with_name("server.log.1"), log.with_name("server.log.2")]
+
+    def meanwhile(path: str) -> Any:
+        if not names[2].exists():
+            for name, new in ((names[1], names[2]), (names[0], names[1])):
+                if name.exists():
+                    name.rename(new)
+            add(log, b"later\n")
+        return open_file(path)
+
+    monkeypatch.setattr(rotation, "open_file", meanwhile)
+    second = Follower(log, cursor=first.cursor)
+    assert second.look().startswith(b"two\nlater\n")
+    assert "gap" not in second.breaks
+
+
+@pytest.mark.parametrize("how", ["rename", "rename within one tick", "copy and truncate"])
+def test_random_cuts_and_rotations_lose_and_repeat_nothing(log: Path, how: str) -> None:
     chance = random.Random(7)
-    log.write_bytes(b"")
+    log.write_bytes(b"begin\n")
     received = b""
     follower = Follower(log)
     follower.look()
@@ -325,9 +432,14 @@ def test_random_cuts_and_rotations_lose_and_repeat_nothing(log: Path) -> None:
             for old in (3, 2, 1):
                 if (source := log.with_name(f"server.log.{old}")).exists():
                     source.rename(log.with_name(f"server.log.{old + 1}"))
-            os.utime(log, (number + 1, number + 1))
-            log.rename(log.with_name("server.log.1"))
-            log.write_bytes(b"")
+            if how == "copy and truncate":
+                shutil.copyfile(log, log.with_name("server.log.1"))
+                os.truncate(log, 0)
+            else:
+                second = 1 if how == "rename within one tick" else number + 1
+                os.utime(log, (second, second))
+                log.rename(log.with_name("server.log.1"))
+                log.write_bytes(b"")
         if chance.random() < 0.3:
             follower.look()
         if chance.random() < 0.05 and follower.logs:
@@ -337,7 +449,7 @@ def test_random_cuts_and_rotations_lose_and_repeat_nothing(log: Path) -> None:
     follower.look()
     received += follower.text
     lines = received.splitlines()
-    assert [int(line[:6]) for line in lines[:-1]] == list(range(400))
+    assert [int(line[:6]) for line in lines[1:-1]] == list(range(400))
 
 
 def test_a_missing_file_is_told_of_once_and_picked_up_when_it_appears(log: Path) -> None:

@@ -50,6 +50,10 @@ def _later(
     return Action(id_, (key,), key, verb, text, group, scope, risk, available=False)
 
 
+def _acts(id_: str, key: str, verb: str, text: str, *, width: int | None = None) -> Action:
+    return Action(id_, (key,), key, verb, text, "server", risk="hard", width=width)
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     Action("move.down", ("j", "down"), "j ↓", "down", "one line down", "move"),
     Action("move.up", ("k", "up"), "k ↑", "up", "one line up", "move"),
@@ -110,11 +114,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _later("view.env", "v", "environment", "the environment by rank", "view"),
     _later("evidence", "d", "evidence", "an evidence bundle to a file", "view"),
     _later("server.token", "T", "token", "ask for one token", "server", risk="soft"),
-    _later("server.kill", "K", "kill", "kill the server", "server", risk="hard"),
-    _later("gpu.clean", "C", "clean", "end what still holds GPU memory", "server", risk="hard"),
-    _later("server.restart", "R", "restart", "stop, verify, launch again", "server", risk="hard"),
-    _later("config.patch", "P", "patch", "change a config file", "server", risk="hard"),
-    _later("config.undo", "U", "undo", "take the patch back", "server", risk="hard"),
+    _acts("server.kill", "K", "kill", "stop the server by its ladder, verify its GPUs", width=120),
+    _acts("gpu.clean", "C", "clean", "end what still holds GPU memory"),
+    _acts("server.restart", "R", "restart", "stop, verify, start again, ready by a token", width=160),
+    _acts("config.patch", "P", "patch", "the known fix of what went wrong, by its diff"),
+    _acts("config.undo", "U", "undo", "take the newest patch back"),
     _later("bench.run", "B", "bench", "benchmark; again: stop it", "server", risk="soft"),
     _later("steps.add", "a", "add", "a to-do of your own", "steps", "steps"),
     _later("steps.tick", "space", "tick", "tick it", "steps", "steps"),

@@ -114,8 +114,8 @@ class SpecdashApp(App[int]):
             self.board.flash(row(Span(words, "bad")))
 
     def action_help_quit(self) -> None:
-        """Ctrl+C with nothing selected leaves: no server is touched by it."""
-        self.exit()
+        """Ctrl+C with nothing selected leaves: no server is touched by it. A plan at work is asked about."""
+        self.board.acting.leave()
 
     # ---- the terminal --------------------------------------------------------------------------------
 

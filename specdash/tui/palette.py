@@ -35,6 +35,10 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
             yield Command(
                 f"{action.verb}  ({action.label})", action.help, partial(board.action_run, action.id), True
             )
+    if board.watch_only:
+        yield Command("unlock", "act after all: connect again with all keys", board.acting.unlock, True)
+    else:
+        yield from _variants(board)
     for number, choice in enumerate(choices(board.states)):
         state = board.states[choice.host]
         server = next((s for s in state.servers if s.key == choice.server), None)
@@ -42,6 +46,13 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
         yield Command(name, f"look at it on {state.target}", partial(board.action_choose, number), True)
     for theme in sorted(app.available_themes):
         yield Command(f"theme {theme}", "other colours", partial(app.use_theme, theme))
+
+
+def _variants(board: Dashboard) -> Iterator[Command]:
+    operations = board.source.operations
+    for name in operations.variants if operations is not None else ():
+        restart = partial(board.acting.press, "restart", variant=name)
+        yield Command(f"restart as {name}", "stop, verify, start this variant of the profile", restart)
 
 
 class SpecdashCommands(Provider):

@@ -231,7 +231,8 @@ def test_the_newest_alert_is_shown_with_age_and_counter_and_no_key_that_does_not
     shown = text_of(alert_row(states.stalled(), 120))
     assert shown.startswith(" ✖ sglang:30000 stalled in graph capture")
     assert "52 s ago" in shown
-    assert "K" not in shown, "kill is not built yet"
+    assert "  — K kill " in shown
+    assert "K kill" not in text_of(alert_row(states.stalled(), 120, watch_only=True))
     assert text_of(alert_row(states.serving(), 80)) == " no alerts"
     alerts = states.stalled().alerts + states.crashed().alerts
     many = text_of(alert_row(states.picture(alerts=alerts), 120))

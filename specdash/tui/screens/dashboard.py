@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from specdash.monitor.state import HostState, Server
 from specdash.source import Source
+from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.handlers import HANDLERS
@@ -61,6 +62,7 @@ class Dashboard(Screen[None]):
         """The operator chose; else a living server of the host is shown."""
         self.frozen: tuple[HostState, ...] | None = None
         self.panel: Panel | None = None
+        self.acting = Acting(self)
         self._prefer = prefer
         self._dirty = True
         self._rung: set[str] = set()
@@ -110,7 +112,7 @@ class Dashboard(Screen[None]):
         self._dirty = True
 
     def _tick(self) -> None:
-        if self._dirty:
+        if self.acting.tick() or self._dirty:
             self.apply()
 
     # ---- what is shown -------------------------------------------------------------------------------
@@ -142,6 +144,11 @@ class Dashboard(Screen[None]):
         return self.source.watch_only or (facts is not None and facts.watch_only)
 
     @property
+    def acts(self) -> bool:
+        """Keys that change the chosen host exist and have a hand."""
+        return not self.watch_only and self.source.operations is not None
+
+    @property
     def short(self) -> bool:
         """Few rows."""
         return self.size.height < 30
@@ -165,7 +172,7 @@ class Dashboard(Screen[None]):
         self._dirty = False
         self._settle()
         state, server = self.state, self.server
-        self.panel = panel = panel_for(state, server)
+        self.panel = panel = self._panel(state, server)
         nothing = panel is not None and panel.whole
         self.set_class(nothing, "-nothing")
         self.set_class(server is None and not nothing, "-no-server")
@@ -188,22 +195,28 @@ class Dashboard(Screen[None]):
         self.query_one(GpuPane).look(state, server, summary=summary, short=self.short, most=most)
         self.query_one("#figures-line", FiguresPane).look(state, server, slim=True)
         self.query_one("#figures", FiguresPane).look(state, server, slim=False)
-        self.query_one(StepsPane).look(state, server)
+        self.query_one(StepsPane).look(state, server, plan=self.acting.plan, now=self.acting.now)
         self.query_one(Sentence).look(state, server)
         if not frozen:
             buffer = self.source.log(server.key) if server is not None else None
             self.query_one(LogPane).show(state, server, buffer)
-        self.query_one(AlertLine).look(state, watch_only=watch)
+        told = self.acting.line(self.size.width - 1)
+        self.query_one(AlertLine).look(state, watch_only=watch, plan=told)
         self._look_keys()
         self._ring()
 
+    def _panel(self, state: HostState, server: Server | None) -> Panel | None:
+        """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
+        tracked = self.has_class("-narrow") or server is None
+        return (self.acting.panel() if tracked else None) or panel_for(state, server, acts=self.acts)
+
     def _look_keys(self) -> None:
-        first = list(self.panel.keys) if self.panel else []
+        first = list(dict.fromkeys([*self.acting.keys(), *(self.panel.keys if self.panel else ())]))
         if self.state.link.state in ("lost", "refused") and "conn.retry" not in first:
             first.insert(0, "conn.retry")
         if self.state.alerts and "alert.ack" not in first:
             first.insert(0, "alert.ack")
-        if not self.state.alerts and "alert.ack" in first:
+        if not self.state.alerts and self.acting.here.ended is None and "alert.ack" in first:
             first.remove("alert.ack")
         if self.server is None:
             first = [id_ for id_ in first if not id_.startswith("log.")]
@@ -247,6 +260,11 @@ class Dashboard(Screen[None]):
         mine = self._flash
         self.query_one(AlertLine).say(line)
         self.set_timer(FLASH_S, lambda: self._unflash(mine))
+
+    def hold(self, words: Row | None) -> None:
+        """Say something in the line of the alerts until it is taken away."""
+        self._flash += 1
+        self.query_one(AlertLine).say(words)
 
     def _unflash(self, mine: int) -> None:
         if mine == self._flash:

@@ -57,6 +57,35 @@ class ConfirmDialog(ModalScreen[bool]):
         self.focus_next()
 
 
+class NoticeDialog(ModalScreen[None]):
+    """Something that was not done, and what helps. Any of enter, esc and q leaves it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", show=False)]
+
+    def __init__(self, title: str, text: str, hint: str | None) -> None:
+        super().__init__()
+        self._title, self._text, self._hint = title, text, hint
+
+    def compose(self) -> ComposeResult:
+        """Text and one button."""
+        with Vertical(classes="dialog") as box:
+            box.border_title = Content(sanitise(self._title))
+            box.border_subtitle = Content("nothing was done")
+            yield Static(_lines(self._text), markup=False)
+            if self._hint:
+                yield Static(_lines(f"→ {self._hint}"), markup=False)
+            with Horizontal(classes="buttons"):
+                yield Button("Close", id="close", compact=True)
+
+    def on_button_pressed(self) -> None:
+        """Read."""
+        self.dismiss(None)
+
+    def action_leave(self) -> None:
+        """Read."""
+        self.dismiss(None)
+
+
 class SecretDialog(ModalScreen["str | None"]):
     """A hidden line of input; escape gives up."""
 

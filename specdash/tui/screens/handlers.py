@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from textual.widget import Widget
 
 from specdash.tui import files, say
+from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.help import HelpScreen
 from specdash.tui.widgets.choices import ChoiceStrip, choices
@@ -88,6 +89,8 @@ def _back(board: Dashboard) -> None:
         board.zoom(None)
     elif board.selections:
         board.clear_selection()
+    elif board.acting.give_up():
+        return
     elif log.needle:
         log.find("")
         log.to_end()
@@ -166,7 +169,9 @@ def _freeze(board: Dashboard) -> None:
 
 def _acknowledge(board: Dashboard) -> None:
     alerts = board.state.alerts
-    if alerts:
+    if board.acting.acknowledge():
+        board.apply()
+    elif alerts:
         board.source.acknowledge(max(alerts, key=lambda alert: alert.at).key)
         board.apply()
 
@@ -185,7 +190,7 @@ def _quit(board: Dashboard) -> None:
     if board.has_class("-searching") or board.zoomed:
         _back(board)
     else:
-        board.app.exit()
+        board.acting.leave()
 
 
 HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
@@ -222,6 +227,7 @@ HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "view.freeze": _freeze,
     "alert.ack": _acknowledge,
     "conn.retry": _retry,
+    **ACTING_HANDLERS,
     "palette": lambda board: board.app.action_command_palette(),
     "help": _help,
     "quit": _quit,

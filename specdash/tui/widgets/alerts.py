@@ -18,7 +18,10 @@ def alert_row(state: HostState, width: int, *, watch_only: bool = False) -> Row:
     tone = SEVERITY_TONES[newest.severity]
     action = BY_ID.get(newest.next_key or "")
     helps = action is not None and allowed(action, watch_only=watch_only)
-    hint = dim(f"  — {action.label} {action.help}") if helps and action is not None else dim("")
+    hint: Row = ()
+    if helps and action is not None:
+        words = action.verb if action.risk == "hard" else action.help
+        hint = row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
     left = row(Span(f" {SEVERITY_GLYPHS[newest.severity]} ", tone), Span(newest.text, tone), hint)
     right = f"{say.age(state.now - newest.at)} ago"
     if len(state.alerts) > 1:
@@ -32,10 +35,11 @@ class AlertLine(Painted):
     state: HostState | None = None
     watch_only = False
     message: Row | None = None
+    plan: Row = ()
 
-    def look(self, state: HostState, *, watch_only: bool) -> None:
-        """Show another picture."""
-        self.state, self.watch_only = state, watch_only
+    def look(self, state: HostState, *, watch_only: bool, plan: Row = ()) -> None:
+        """Show another picture. ``plan``: a plan that runs or has just ended, told before the alerts."""
+        self.state, self.watch_only, self.plan = state, watch_only, plan
         self.redraw()
 
     def say(self, message: Row | None) -> None:
@@ -47,6 +51,8 @@ class AlertLine(Painted):
         """One line."""
         if self.message:
             return [row(" ", self.message)]
+        if self.plan:
+            return [row(" ", self.plan)]
         if self.state is None:
             return [()]
         return [alert_row(self.state, width, watch_only=self.watch_only)]

@@ -12,7 +12,7 @@ MOST = 9
 ALWAYS = ("palette", "help", "quit")
 ORDER = (
     "log.find", "log.error", "log.follow", "pane.zoom", "log.phase", "log.gap", "copy", "log.wrap",
-    "log.time", "conn.retry",
+    "log.time", "server.kill", "server.restart", "conn.retry",
 )  # fmt: skip
 """Most useful first. Which of them are shown at which width stands in the table."""
 SEARCHING: tuple[tuple[str, str], ...] = (("enter", "find"), ("esc", "back"))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -45,18 +46,18 @@ def key_rows(*keys: tuple[str, str]) -> list[Row]:
     return [row(Span(pad(BY_ID[id_].label, 4), "key", id_), Span(words, "plain", id_)) for id_, words in keys]
 
 
-def panel_for(state: HostState, server: Server | None) -> Panel | None:
-    """What is to be said now, or None where the usual panes say it all."""
+def panel_for(state: HostState, server: Server | None, *, acts: bool = False) -> Panel | None:
+    """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here."""
     if state.link.state == "refused":
         return refused(state)
     if state.host is None:
         return unreached(state) if state.link.state == "lost" else connecting(state)
     if server is None:
-        return no_server(state)
+        return no_server(state, acts=acts)
     if server.state == "stalled":
-        return stalled(server)
+        return stalled(server, acts=acts)
     if server.state in ("crashed", "stopped"):
-        return ended(state, server)
+        return ended(state, server, acts=acts)
     if server.state == "degraded":
         return degraded(server)
     if server.verdict.word == "suspect":
@@ -125,7 +126,7 @@ def lost_row(state: HostState, width: int) -> Row:
     return next((form for form in forms if width_of(form) <= width), forms[-1])
 
 
-def no_server(state: HostState) -> Panel:
+def no_server(state: HostState, *, acts: bool = False) -> Panel:
     """The host is well, and nothing serves."""
     if state.link.since is not None and state.now - state.link.since < LOOKING_S:
         return Panel(row(Span("looking for SGLang and vLLM servers", "dim")), lambda width: [])
@@ -148,9 +149,14 @@ def no_server(state: HostState) -> Panel:
             )
         for note in state.notes:
             out += text_rows(note, width, "dim")
-        return [*out, (), *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
+        hands = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
+        again = key_rows(("server.restart", "starts the last one again")) if acts else []
+        return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
 
-    return Panel(row(Span("no SGLang or vLLM server is running here", "strong")), rows, keys=("conn.retry",))
+    held = any(gpu.orphan_mib for gpu in state.gpus)
+    keys = ("gpu.clean",) if acts and held else ()
+    title = row(Span("no SGLang or vLLM server is running here", "strong"))
+    return Panel(title, rows, keys=(*keys, "conn.retry"))
 
 
 def _said(reason: Reason) -> str:
@@ -184,7 +190,7 @@ def _remedy_rows(diagnosis: Diagnosis, width: int) -> list[Row]:
     return out
 
 
-def stalled(server: Server) -> Panel:
+def stalled(server: Server, *, acts: bool = False) -> Panel:
     """The evidence behind the word."""
     root = _root(server)
 
@@ -192,10 +198,12 @@ def stalled(server: Server) -> Panel:
         out = _reason_rows(server.verdict.reasons, width)
         if root is not None:
             out += [(), *text_rows(root.summary, width, "strong", 2), *_remedy_rows(root, width)]
-        return out
+        hand = key_rows(("server.kill", "stops it, then verifies that every GPU is free")) if acts else []
+        return [*out, *hand]
 
     title = row(Span("✖ why it is called stalled", "bad"), dim(f"   {root.key}" if root else ""))
-    return Panel(title, rows, row(dim("evidence is live")), keys=("alert.ack", "log.error", "log.gap"))
+    keys = (*(("server.kill",) if acts else ()), "alert.ack", "log.error", "log.gap")
+    return Panel(title, rows, row(dim("evidence is live")), keys=keys)
 
 
 def suspect(server: Server) -> Panel:
@@ -224,10 +232,21 @@ def degraded(server: Server) -> Panel:
     return Panel(title, rows, keys=("alert.ack",))
 
 
-def ended(state: HostState, server: Server) -> Panel:
+def _hands(state: HostState, root: Diagnosis | None) -> list[tuple[str, str]]:
+    """Which acting keys go on from an ended server, most needed first."""
+    out = []
+    if root is not None and root.key in KNOWN_FIXES:
+        out.append(("config.patch", "reviews the known fix, as a diff"))
+    if any(gpu.orphan_mib for gpu in state.gpus):
+        out.append(("gpu.clean", "ends what still holds GPU memory"))
+    return [*out, ("server.restart", "starts it again as it was")]
+
+
+def ended(state: HostState, server: Server, *, acts: bool = False) -> Panel:
     """Crashed or stopped: the root cause, whose fault, what to do."""
     root = _root(server)
     crashed = server.state == "crashed"
+    hands = _hands(state, root) if acts else []
     victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
     victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
 
@@ -250,9 +269,10 @@ def ended(state: HostState, server: Server) -> Panel:
             out += text_rows(
                 f"{say.gib(held)} GiB of GPU memory are still held by what is left of it.", width, "orphan"
             )
-        return [*out, *text_rows("A new server is picked up within 2 s.", width, "dim")]
+        return [*out, *key_rows(*hands), *text_rows("A new server is picked up within 2 s.", width, "dim")]
 
+    keys = tuple(id_ for id_, _ in hands)
     if crashed:
         title = row(Span("✖ why it crashed", "bad"), dim(f"   {root.key}" if root else ""))
-        return Panel(title, rows, keys=("log.error", "alert.ack"))
-    return Panel(row(Span(f"■ {server.name} was stopped", "strong")), rows, keys=("log.error",))
+        return Panel(title, rows, keys=(*keys, "log.error", "alert.ack"))
+    return Panel(row(Span(f"■ {server.name} was stopped", "strong")), rows, keys=(*keys, "log.error"))

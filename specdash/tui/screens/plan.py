@@ -1,0 +1,299 @@
+"""The question before anything is changed: the literal plan, what is open about it, and Cancel in focus."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import ClassVar, Literal, NamedTuple, TypeAlias
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Button, Input
+
+from specdash.errors import SpecdashError
+from specdash.operations.offer import Offer, Option
+from specdash.operations.plan import Plan
+from specdash.sanitise import sanitise
+from specdash.tui.paint import Row, Span, dim, row, wrap
+from specdash.tui.widgets.painted import Painted
+from specdash.tui.widgets.planrows import step_rows, title, verb, warning_rows
+
+HEADINGS = {
+    "owners": "these are ended",
+    "checks": "these checks are red: nothing is started unless you override them",
+}
+
+
+class Answer(NamedTuple):
+    """What the operator chose."""
+
+    do: Literal["run", "forget"]
+    plan: Plan
+
+
+Make: TypeAlias = Callable[[], Awaitable[Offer]]
+
+
+class Tick(Painted, can_focus=True):
+    """One decision: ``[x]`` and its words; space, enter or a click turns it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("space,enter", "turn", show=False)]
+
+    class Turned(Message):
+        """It was turned."""
+
+        def __init__(self, key: str) -> None:
+            super().__init__()
+            self.key = key
+
+    def __init__(self, option: Option, lead: str) -> None:
+        super().__init__()
+        self.option, self._lead = option, lead
+
+    def draw(self, width: int) -> list[Row]:
+        """The box stands where the eye looks for it; a long label is broken."""
+        here = self.has_focus
+        box = Span("[x] " if self.option.on else "[ ] ", "key" if here else "plain")
+        lines = wrap(f"{self._lead}{self.option.label}", width - 6) or [""]
+        tone = "strong" if here else "plain"
+        first = row(Span("▸ " if here else "  ", "accent"), box, Span(lines[0], tone))  # type: ignore[arg-type]
+        return [first, *(row(" " * 6, Span(line, tone)) for line in lines[1:])]  # type: ignore[arg-type]
+
+    def on_focus(self) -> None:
+        """Say so."""
+        self.redraw()
+
+    def on_blur(self) -> None:
+        """Say so."""
+        self.redraw()
+
+    def on_click(self) -> None:
+        """Turn it."""
+        self.action_turn()
+
+    def action_turn(self) -> None:
+        """On becomes off."""
+        self.post_message(self.Turned(self.option.key))
+
+
+class Words(Painted):
+    """Rows that somebody else made."""
+
+    def __init__(self, rows: Callable[[int], list[Row]]) -> None:
+        super().__init__()
+        self._of_width = rows
+
+    def draw(self, width: int) -> list[Row]:
+        """As they are."""
+        return self._of_width(width)
+
+
+class PlanDialog(ModalScreen["Answer | None"]):
+    """Shows an offer; returns what is to run, or None.
+
+    ``hindered``: why it cannot run at this moment (the link is lost), or None.
+    """
+
+    AUTO_FOCUS = None
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", show=False),
+        Binding("h,left", "sideways(-1)", show=False),
+        Binding("l,right", "sideways(1)", show=False),
+        Binding("k,up", "vertical(-1)", show=False),
+        Binding("j,down", "vertical(1)", show=False),
+        Binding("ctrl+u,pageup", "page(-1)", show=False),
+        Binding("ctrl+d,pagedown", "page(1)", show=False),
+        Binding("g,home", "end(False)", show=False),
+        Binding("G,end", "end(True)", show=False),
+    ]
+
+    def __init__(self, offer: Offer, *, hindered: Callable[[], str | None] = lambda: None) -> None:
+        super().__init__()
+        self.offer = offer
+        self._hindered = hindered
+        self._busy = ""
+        self._trouble = ""
+
+    @property
+    def plan(self) -> Plan:
+        """What is shown."""
+        return self.offer.plan
+
+    def compose(self) -> ComposeResult:
+        """A frame; what is in it is made by ``_fill``."""
+        with Vertical(classes="dialog -plan"):
+            yield VerticalScroll(id="plan-body", can_focus=False)
+            yield Vertical(id="plan-foot")
+
+    async def on_mount(self) -> None:
+        """Show the offer; enter must do no harm."""
+        await self._fill(focus="cancel")
+
+    async def _fill(self, *, focus: str) -> None:
+        box = self.query_one(".dialog")
+        box.border_title = Content(sanitise(title(self.plan, resumes=self.offer.resumes)))
+        self._retitle()
+        body, foot = self.query_one("#plan-body"), self.query_one("#plan-foot")
+        await body.remove_children()
+        await foot.remove_children()
+        await body.mount(*self._body())
+        await foot.mount(*self._foot())
+        for number, option in enumerate(self.offer.options):
+            if focus == f"option {option.key}":
+                list(self.query(Tick))[number].focus()
+                return
+        self.query_one("#cancel").focus()
+
+    def _body(self) -> list[Widget]:
+        parts: list[Widget] = [Words(self._before)]
+        if self.offer.options:
+            parts += [Words(lambda width: [row(Span(line, "strong")) for line in wrap(self._heading, width)])]
+            lead = "override  " if self.offer.about == "checks" else ""
+            parts += [Tick(option, lead) for option in self.offer.options]
+        return [*parts, Words(self._after)]
+
+    @property
+    def _heading(self) -> str:
+        return HEADINGS[self.offer.about]
+
+    def _before(self, width: int) -> list[Row]:
+        out = warning_rows(self.plan, width)
+        if self.plan.refusal and self.offer.about == "owners":
+            out += [row(Span(line, "bad")) for line in wrap(f"✖ {self.plan.refusal}", width)]
+        elif self.plan.refusal and not self.offer.options:
+            out += [row(Span(line, "bad")) for line in wrap(f"✖ refused: {self.plan.refusal}", width)]
+        return [*out, ()] if out else []
+
+    def _after(self, width: int) -> list[Row]:
+        lead: list[Row] = [()] if self.offer.options else []
+        out = [*lead, row(dim("in this order:")), *step_rows(self.plan, width)]
+        if self.offer.left_alone:
+            out += [(), row(dim("left alone:"))]
+            for line in self.offer.left_alone:
+                out += [row("   ", dim(part)) for part in wrap(line, width - 3)]
+        for other in self.offer.also:
+            words = wrap(f"or {other.label}: {other.says}", width)
+            out += [(), *(row(Span(line, "accent")) for line in words)]
+        return out
+
+    def _foot(self) -> list[Widget]:
+        parts: list[Widget] = []
+        if self._trouble:
+            trouble = self._trouble
+            parts.append(
+                Words(lambda width: [row(Span(line, "bad")) for line in wrap(f"✖ {trouble}", width)])
+            )
+        typing = self.plan.typing
+        if typing is not None:
+            words = f"▲ {typing.why}: type {typing.word} to go on"
+            parts.append(Words(lambda width: [row(Span(line, "warn")) for line in wrap(words, width)]))
+            parts.append(Input(id="typed", compact=True, select_on_focus=False))
+        buttons = [Button("Cancel", id="cancel", compact=True)]
+        if self.offer.resumes:
+            buttons.append(Button("Forget it", id="forget", compact=True))
+        buttons += [
+            Button(Content(sanitise(other.label)), id=f"also-{number}", compact=True)
+            for number, other in enumerate(self.offer.also)
+        ]
+        word = "Go on" if self.offer.resumes else verb(self.plan)
+        buttons.append(Button(Content(word), id="go", compact=True, disabled=not self._armed()))
+        return [*parts, Horizontal(*buttons, classes="buttons")]
+
+    def _armed(self, typed: str = "") -> bool:
+        typing = self.plan.typing
+        return not self.plan.refusal and not self._busy and (typing is None or typed.strip() == typing.word)
+
+    def _retitle(self) -> None:
+        box = self.query_one(".dialog")
+        box.border_subtitle = Content(self._busy or "esc cancels · nothing is changed before you say so")
+
+    # ---- what the operator does ----------------------------------------------------------------------
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """The right word arms the button."""
+        self.query_one("#go", Button).disabled = not self._armed(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Enter behind the word goes to the button; it does not press it."""
+        event.stop()
+        go = self.query_one("#go", Button)
+        (self.query_one("#cancel") if go.disabled else go).focus()
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        """Cancel, go, or look at another way."""
+        event.stop()
+        which = event.button.id or ""
+        if which == "cancel":
+            self.dismiss(None)
+        elif which == "forget":
+            self.dismiss(Answer("forget", self.plan))
+        elif which == "go":
+            self._go()
+        elif not self._busy:
+            self._remake(self.offer.also[int(which.removeprefix("also-"))].make, focus="cancel")
+
+    def _go(self) -> None:
+        hindered = self._hindered()
+        if hindered is None:
+            self.dismiss(Answer("run", self.plan))
+            return
+        self._trouble = hindered
+        self.run_worker(self._fill(focus="cancel"), exclusive=True)
+
+    def on_tick_turned(self, event: Tick.Turned) -> None:
+        """Another decision, another plan."""
+        event.stop()
+        again = self.offer.again
+        if again is not None and not self._busy:
+            on = {option.key for option in self.offer.options if option.on} ^ {event.key}
+            self._remake(lambda: again(on), focus=f"option {event.key}")
+
+    def _remake(self, make: Make, *, focus: str) -> None:
+        self._busy = "looking again …"
+        self.query_one("#go", Button).disabled = True
+        self._retitle()
+        self.run_worker(self._made(make, focus), exclusive=True)
+
+    async def _made(self, make: Make, focus: str) -> None:
+        try:
+            self.offer, self._trouble = await make(), ""
+        except SpecdashError as error:
+            self._trouble = str(error)
+        self._busy = ""
+        await self._fill(focus=focus)
+
+    def action_cancel(self) -> None:
+        """Nothing is done."""
+        self.dismiss(None)
+
+    # ---- moving --------------------------------------------------------------------------------------
+
+    def action_sideways(self, step: int) -> None:
+        """The next button."""
+        buttons = [button for button in self.query(Button) if not button.disabled]
+        at = next((n for n, button in enumerate(buttons) if button.has_focus), 0 if step > 0 else 1)
+        buttons[(at + step) % len(buttons)].focus()
+
+    def action_vertical(self, step: int) -> None:
+        """The next decision; where there is none, the text moves."""
+        stops: list[Widget] = [*self.query(Tick), *self.query(Input)]
+        if not stops:
+            self.query_one("#plan-body").scroll_relative(y=step, animate=False)
+            return
+        stops.append(self.query_one("#cancel"))
+        at = next((n for n, widget in enumerate(stops) if widget.has_focus), len(stops) - 1)
+        stops[(at + step) % len(stops)].focus()
+
+    def action_page(self, step: int) -> None:
+        """Half a page of the text."""
+        body = self.query_one("#plan-body")
+        body.scroll_relative(y=step * max(1, body.size.height // 2), animate=False)
+
+    def action_end(self, last: bool) -> None:
+        """The first or the last line."""
+        body = self.query_one("#plan-body")
+        (body.scroll_end if last else body.scroll_home)(animate=False)

@@ -134,24 +134,19 @@ def _all_clean(gpus: Sequence[Gpu]) -> str:
 
 
 async def free(ctx: Context, work: Free) -> Outcome:
-    """Wait for the cards, as long as their memory falls."""
+    """Wait for the cards, as long as their memory falls. Time without a link does not count."""
     watch = Watch(work.cards)
-    began = ctx.clock.monotonic()
+    waited, before = 0.0, ctx.clock.monotonic()
     while True:
-        now = ctx.clock.monotonic()
-        state = ctx.hands.state
+        state, now = ctx.hands.state, ctx.clock.monotonic()
+        waited += now - before if state.link.state == "live" else 0.0
+        before = now
         word, words = watch.look(state, now)
-        late = now - began >= work.limit_s
         if word == "clean":
             return Outcome(evidence=words)
-        if late or ctx.cancelled() or (word == "held" and _fresh(state)):
+        if word == "held" or waited >= work.limit_s or ctx.cancelled():
             return Outcome(state="failed", evidence=f"not clean: {words}")
-        if word == "unknown" and now - began >= FLAT_S and _fresh(state):
+        if word == "unknown" and waited >= FLAT_S:
             return Outcome(state="failed", evidence=f"cannot be verified: {words}")
         ctx.say(words, None)
         await ctx.clock.sleep(PAUSE_S)
-
-
-def _fresh(state: HostState) -> bool:
-    """What is seen is of now: a lost link accuses nobody."""
-    return state.link.state == "live"

@@ -118,6 +118,7 @@ class World:
     """Called as (host, request, ``before`` or ``after``); may raise."""
     _freed: dict[int, list[tuple[float, int]]] = field(default_factory=dict)
     _ids: int = 0
+    _seen: HostState | None = None
 
     def __post_init__(self) -> None:
         self.clock.on_sleep.append(self.pass_time)
@@ -155,6 +156,12 @@ class World:
 
     @property
     def state(self) -> HostState:
+        """What was seen last: nothing new is while the link is lost."""
+        if self.link == "live" or self._seen is None:
+            self._seen = self._look()
+        return msgspec.structs.replace(self._seen, link=Link(state=self.link))  # type: ignore[arg-type]
+
+    def _look(self) -> HostState:
         return HostState(
             target=self.target,
             now=self.clock.now,

@@ -165,6 +165,31 @@ async def test_a_stall_that_moves_again_is_waited_out(host: FakeHost, carry: Car
     assert (await carry(plan)).ok
 
 
+async def test_the_end_of_an_earlier_start_in_the_same_log_is_not_taken_for_this_one(
+    host: FakeHost, carry: Carry
+) -> None:
+    inner = begin()
+
+    def start(self: FakeHost, request: dict[str, Any]) -> int:
+        pid = inner(self, request)
+        began = self.clock.now
+        fresh = self.servers[-1]
+
+        def read_on() -> None:
+            if self.clock.now - began < 5:
+                old = (diagnosis("draft_context_mismatch"),)
+                self.servers[-1] = msgspec.structs.replace(fresh, state="crashed", diagnoses=old)
+            elif self.clock.now - began < 60:
+                self.servers[-1] = fresh
+
+        self.clock.on_sleep.append(read_on)
+        return pid
+
+    host.on_launch = start
+    plan = await carry(await launching.prepare(host, WISH))
+    assert plan.ok, plan.failed
+
+
 async def test_a_start_that_ends_before_it_was_seen_says_its_exit_status(
     host: FakeHost, carry: Carry
 ) -> None:

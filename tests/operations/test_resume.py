@@ -96,6 +96,36 @@ async def test_a_kill_that_is_cut_off_anywhere_is_finished_and_asks_nobody_twice
     assert host.times("KILL", 100) == 1
 
 
+async def test_what_was_begun_is_on_disk_before_it_is_asked_for(host: FakeHost, tmp_path: Path) -> None:
+    plan = await stop.prepare(host, sglang(host))
+    host.fault = lambda self, request, when: die() if request["r"] == "signal" else None
+    with pytest.raises(Killed):
+        await Runner(host, Journal(tmp_path), clock=host.clock).run(plan, lambda _: None)
+    (left,) = Journal(tmp_path).unfinished(host.target)
+    assert left.steps[0].state == "active"
+    assert host.effects == []
+
+
+def die() -> None:
+    raise Killed
+
+
+async def test_a_grace_that_passed_while_we_were_gone_is_not_given_again(
+    host: FakeHost, tmp_path: Path
+) -> None:
+    found, _ = deaf_server(host)
+    plan = await stop.prepare(host, found)
+    host.fault = Cut(6, "client after")
+    with pytest.raises(Killed):
+        await Runner(host, Journal(tmp_path), clock=host.clock).run(plan, lambda _: None)
+    assert host.times("TERM", 100) == 1
+    host.clock.now += 3600
+    before = host.clock.slept
+    (left,) = Journal(tmp_path).unfinished(host.target)
+    assert (await Runner(host, Journal(tmp_path), clock=host.clock).run(left, lambda _: None)).ok
+    assert host.clock.slept - before < 5
+
+
 CONFIG = b'{\n  "a": 1,\n  "max_position_embeddings": 131072\n}\n'
 
 

@@ -233,10 +233,63 @@ async def test_a_link_that_is_lost_while_memory_is_verified_accuses_nobody(
     began = host.clock.now
 
     def outage() -> None:
-        host.link = "lost" if 5 < host.clock.now - began < 100 else "live"
+        host.link = "lost" if 5 < host.clock.now - began < 400 else "live"
 
     host.clock.on_sleep.append(outage)
     plan = await carry(await stop.prepare(host, sglang(host)))
+    assert plan.ok, plan.failed
+    assert host.clock.slept > 395
+
+
+async def test_one_clean_sample_is_not_believed(host: FakeHost, carry: Carry) -> None:
+    found = sglang(host, main_obeys=0.0)
+    passed = 0
+
+    def come_back() -> None:
+        nonlocal passed
+        passed += 101 not in host.procs
+        if passed == 2:  # the first sleep was the sweep's; now one sample was clean
+            host.add(Proc(901, 9010, "somebody's job", gpu=0, mib=5000))
+
+    host.clock.on_sleep.append(come_back)
+    plan = await carry(await stop.prepare(host, found))
+    assert plan.failed is not None
+    assert "GPU 0 holds 4.9 GiB: 901 somebody's job" in plan.failed.evidence
+
+
+async def test_a_card_with_an_owner_is_not_clean_however_little_it_holds(
+    host: FakeHost, carry: Carry
+) -> None:
+    found = sglang(host)
+    host.add(Proc(901, 9010, "probe", gpu=0, mib=60))
+    plan = await carry(await stop.prepare(host, found))
+    assert plan.failed is not None
+    assert "901 probe" in plan.failed.evidence
+
+
+async def test_our_own_agent_is_not_killed_even_where_it_looks_like_family(
+    host: FakeHost, carry: Carry
+) -> None:
+    found = sglang(host, main_obeys=None)
+    host.add(Proc(5, 50, "python3 -", family="s"))
+    await carry(await stop.prepare(host, found))
+    assert host.lives(5)
+    assert host.times("KILL", 5) == 0
+
+
+async def test_children_that_end_by_themselves_a_moment_later_are_not_killed(
+    host: FakeHost, carry: Carry
+) -> None:
+    found = sglang(host, main_obeys=3.0)
+    host.procs[102].follows = None
+
+    def follow() -> None:
+        if 100 not in host.procs and 102 in host.procs and host.procs[102].ends_at is None:
+            host.procs[102].ends_at = host.clock.now + 1.0
+
+    host.clock.on_sleep.append(follow)
+    plan = await carry(await stop.prepare(host, found))
+    assert signals(host) == [("TERM", 100)]
     assert plan.ok
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 
 from specdash.monitor.frames import KernelLine
 from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
@@ -60,7 +61,7 @@ def alerts(lines: Iterable[KernelLine], gpus: tuple[Gpu, ...], since: float) -> 
     for line in lines:
         if line.at < since - STILL_NEWS_S:
             continue
-        for finding in read_kernel([line.text]):
+        for finding in _read(line.text):
             if finding.key not in SOFTWARE:
                 yield Alert(
                     key=f"kernel:{line.us if line.us is not None else line.text}",
@@ -68,6 +69,11 @@ def alerts(lines: Iterable[KernelLine], gpus: tuple[Gpu, ...], since: float) -> 
                     severity="warning" if finding.key == "rank_killed_by_host_oom" else "error",
                     text=_words(finding, gpus),
                 )
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[KernelFinding, ...]:
+    return read_kernel([text])
 
 
 def _words(finding: KernelFinding, gpus: tuple[Gpu, ...]) -> str:

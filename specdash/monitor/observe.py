@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
 
@@ -32,7 +32,7 @@ from specdash.monitor.memory import Around, Memory, Rules, ServerMemory
 from specdash.monitor.owners import CardMemory, observe_card, view_of
 from specdash.monitor.portrait import paint
 from specdash.monitor.roster import belonging, take_processes
-from specdash.monitor.state import HostFacts, HostState, MachineFacts, Server
+from specdash.monitor.state import Alert, Gpu, HostFacts, HostState, MachineFacts, Server
 from specdash.monitor.state import Link as LinkState
 
 MEMORY_STEP_MIB = 64
@@ -103,7 +103,7 @@ def _repaint(memory: Memory, now: float) -> Memory:
     drawn = {server.key: drawn for server, drawn in painted}
     fresh = chain(
         alerts.notice(dict(memory.portraits), servers, gpus, now),
-        kernelnews.alerts(memory.picture.kernel, gpus, memory.met_at or now),
+        _kernel_alerts(memory, gpus, now),
         filter(None, (alerts.of_port(server, portraits[server.key], now) for server in memory.servers)),
     )
     kept = alerts.keep(memory.alerts, fresh, memory.dismissed)
@@ -111,6 +111,13 @@ def _repaint(memory: Memory, now: float) -> Memory:
     picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=kept)
     remembered = tuple(_marked(server, portraits[server.key]) for server in memory.servers)
     return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, alerts=kept, picture=picture)
+
+
+def _kernel_alerts(memory: Memory, gpus: tuple[Gpu, ...], now: float) -> Iterable[Alert]:
+    picture = memory.picture
+    if picture.gpus_at is None and picture.gpu_error is None:
+        return ()  # a card is told by its number, which is not known yet
+    return kernelnews.alerts(picture.kernel, gpus, memory.met_at or now)
 
 
 def _around(memory: Memory) -> Around:

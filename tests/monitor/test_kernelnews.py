@@ -112,6 +112,14 @@ def test_a_server_that_goes_on_in_spite_of_a_report_about_its_card_is_not_called
     assert (only_server(memory).state, len(memory.picture.alerts)) == ("capturing", 1)
 
 
+def test_a_line_that_comes_before_the_cards_waits_for_their_numbers() -> None:
+    memory = run(hello(), kernel(1.0, (0.5, OFF_BUS.format(bus=18))))
+    assert memory.picture.alerts == ()
+    assert run(cards(2.0, 0, 0), memory=memory).picture.alerts[0].text.startswith("GPU 1: ")
+    dead_driver = run(Gpus(at=2.0, error="no NVIDIA driver is loaded"), memory=memory)
+    assert dead_driver.picture.alerts[0].text.startswith("GPU at 0000:18:00: ")
+
+
 def test_it_is_said_once_though_every_agent_tells_it_again() -> None:
     line = OFF_BUS.format(bus=19)
     first = host(kernel(100.0, (99.0, line)))

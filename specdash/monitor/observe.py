@@ -209,7 +209,9 @@ def _note_growth(server: ServerMemory, before: Any, now: dict[int, CardMemory], 
 
 def _http(memory: Memory, frame: Http) -> Memory:
     servers = tuple(
-        polling.take_answer(server, frame) if server.key == frame.server else server
+        polling.take_answer(server, frame)
+        if server.key == frame.server and server.port_owner is None
+        else server
         for server in memory.servers
     )
     return replace(memory, servers=servers)

@@ -7,7 +7,7 @@ import msgspec
 from specdash.monitor.address import listeners, port_owner
 from specdash.monitor.frames import Process, Processes
 from specdash.monitor.learning import begin_course
-from specdash.monitor.memory import Memory, Moved, ServerMemory
+from specdash.monitor.memory import Memory, Moved, PortOwner, ServerMemory
 from specdash.monitor.movement import take_family
 from specdash.monitor.owners import Belonging, relabel
 from specdash.monitor.reading import begin
@@ -34,13 +34,20 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     gone = [_gone(server, frame.at) for key, server in known.items() if key not in adopted]
     servers.extend(sorted(gone, key=lambda server: server.gone_at or 0.0)[-_GONE_KEPT:])
     listening = listeners(frame.list)
-    servers = [replace(one, port_owner=port_owner(one, listening, frame.at)) for one in servers]
+    servers = [_on_its_port(one, port_owner(one, listening, frame.at)) for one in servers]
     owned = belonging(tuple(servers))
     cards = {
         index: replace(card, gpu=relabel(card.gpu, table, owned)) for index, card in memory.cards.items()
     }
     picture = replace(memory.picture, processes_denied=frame.denied)
     return replace(memory, processes=table, servers=tuple(servers), cards=cards, picture=picture)
+
+
+def _on_its_port(server: ServerMemory, owner: PortOwner | None) -> ServerMemory:
+    """What was answered on a port of somebody else was no answer of this server."""
+    if owner is None:
+        return replace(server, port_owner=None) if server.port_owner is not None else server
+    return replace(server, port_owner=owner, answers={}, good_at={}, lacks=frozenset())
 
 
 def _orphans_of(

@@ -108,6 +108,9 @@ def test_an_answer_of_somebody_else_makes_no_server_ready() -> None:
     fresh: tuple[AnyFrame, ...] = (hello(), processes(1.0, *server(), stranger()))
     memory = run(*fresh, *answers)
     assert only_server(memory).state != "ready"
+    late = run(http(63.0, HEALTH, status=200), memory=memory)
+    assert "/health" not in only_server(late).truth
+    assert [lamp.at for lamp in only_server(late).lamps] == [None] * 5, "nobody has answered for it"
     assert wants(memory).polls == (), "a stranger is not asked"
     alone = run(hello(), processes(1.0, *server()), answers[0], processes(62.0, *server()))
     assert only_server(alone).state == "ready"

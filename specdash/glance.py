@@ -66,6 +66,7 @@ def _complete(state: HostState) -> bool:
         log = server.log
         if log and log.path and log.size is None and log.error is None:
             return False
-        if server.port is not None and all(lamp.at is None for lamp in server.lamps):
+        taken = any(lamp.name == "port" and lamp.says == "no" for lamp in server.lamps)
+        if server.port is not None and not taken and all(lamp.at is None for lamp in server.lamps):
             return False
     return True

@@ -55,6 +55,8 @@ def plan_for(
         steps.append(free_step(acts.state, _cards(acts, seen, picked, left)))
     told = [*seen.warnings, *map(_not_touched, left)]
     told += [f"left alone: {line}" for line in seen.listed]
+    if not any(step.risk == "hard" for step in steps):
+        told.insert(0, "nothing is found here that a dead server left")
     subject = _subject(acts, picked)
     plan = make(acts, "clean", subject, steps, warnings=told)
     if outside is not None and outside.state.host is not None:

@@ -155,6 +155,12 @@ def strangers(state: HostState, members: Sequence[Member]) -> list[str]:
     return [f"{m.pid} {m.name} ({m.user or m.uid})" for m in members if uid is not None and m.uid != uid]
 
 
+def closed_to_us(count: int) -> str:
+    """What rights hide from us."""
+    many = "a process" if count == 1 else f"{count} processes"
+    return f"{many} of other users could not be looked into"
+
+
 def warnings(sight: Sight) -> list[str]:
     """What the operator should know first."""
     told = []
@@ -174,7 +180,7 @@ def warnings(sight: Sight) -> list[str]:
         for one in sight.family.doubtful[:3]
     ]
     if sight.family.denied:
-        told.append(f"{sight.family.denied} processes of other users could not be looked into")
+        told.append(closed_to_us(sight.family.denied))
     dead = [member for member in sight.family.members if member.zombie_parent is not None]
     for member in dead[:2]:
         parent = member.zombie_parent

@@ -18,6 +18,7 @@ from specdash.operations.freeing import indexes, is_clean, key_of
 from specdash.operations.plan import Place
 from specdash.operations.replies import Holder, Leftovers
 from specdash.operations.sight import titles
+from specdash.operations.stop import closed_to_us
 
 _WORKER = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside a program: of no use to anybody without its parent."""
@@ -79,7 +80,7 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
             listed.append(f"{holder.pid}  {holder.name}: only has a device open")
         else:
             offered.append(_candidate(holder, state))
-    warnings = [f"{found.denied} processes of other users could not be looked into"] if found.denied else []
+    warnings = [closed_to_us(found.denied)] if found.denied else []
     dirty = [gpu for gpu in state.gpus if is_clean(gpu) is False and not _used(gpu, serving)]
     explained = {index for one in offered for index in one.gpus}
     hidden = [gpu for gpu in dirty if gpu.card.index not in explained]

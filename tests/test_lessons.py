@@ -15,6 +15,7 @@ from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn, observe, start
 from specdash.rules import default_rules
+from specdash.session import SessionOptions, open_source
 from tests.monitor.frames_of import hello, only_server, process, processes
 from tests.monitor.good_start import WATCHED
 
@@ -102,3 +103,21 @@ async def test_without_a_server_no_file_is_made(tmp_path: Path) -> None:
     station.hear(hello())
     await station.lessons.close()
     assert files(tmp_path) == []
+
+
+async def test_what_one_session_has_watched_the_next_one_knows(tmp_path: Path) -> None:
+    options = SessionOptions(history=tmp_path / "history.db")
+    first = open_source("local", options)
+    for frame in (*born(100, 0.5), *WATCHED):
+        first._take(frame, b"")
+    await first.stop()
+
+    second, changed = open_source("local", options), asyncio.Event()
+    second.subscribe(changed.set)
+    for frame in (hello(), *born(200, 1000.5)[1:]):
+        second._take(frame, b"")
+    while not second.state.servers[0].starts_known:
+        changed.clear()
+        await asyncio.wait_for(changed.wait(), 10)
+    await second.stop()
+    assert [item.usual_s for item in second.state.servers[0].rail if item.phase == "weights"] == [90.0]

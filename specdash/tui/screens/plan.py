@@ -28,6 +28,10 @@ HEADINGS = {
 }
 
 
+ROOMY = 30
+"""Above so many rows some of the dashboard is left around the dialog."""
+
+
 class Answer(NamedTuple):
     """What the operator chose."""
 
@@ -98,7 +102,7 @@ class PlanDialog(ModalScreen["Answer | None"]):
     ``hindered``: why it cannot run at this moment (the link is lost), or None.
     """
 
-    AUTO_FOCUS = None
+    AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", show=False),
         Binding("h,left", "sideways(-1)", show=False),
@@ -142,11 +146,22 @@ class PlanDialog(ModalScreen["Answer | None"]):
         await foot.remove_children()
         await body.mount(*self._body())
         await foot.mount(*self._foot())
+        self.call_after_refresh(self._fit)
         for number, option in enumerate(self.offer.options):
             if focus == f"option {option.key}":
                 list(self.query(Tick))[number].focus()
                 return
         self.query_one("#cancel").focus()
+
+    def _fit(self) -> None:
+        """The text gives way and scrolls; the buttons are always there."""
+        foot = self.query_one("#plan-foot")
+        room = self.size.height - 2 - foot.outer_size.height - (2 if self.size.height > ROOMY else 0)
+        self.query_one("#plan-body").styles.max_height = max(3, room)
+
+    def on_resize(self) -> None:
+        """Another screen has other room."""
+        self.call_after_refresh(self._fit)
 
     def _body(self) -> list[Widget]:
         parts: list[Widget] = [Words(self._before)]

@@ -16,7 +16,9 @@ def address(memory: ServerMemory) -> tuple[int | None, str | None]:
     """Port and address: what really listens before what was asked for."""
     family, reading = memory.family, memory.reading
     facts = launch_facts(family.main.argv)
-    wanted = facts.port or reading.port or memory.default_port
+    # Workers without their main process have no command line that would name a port.
+    usual = None if family.orphaned else memory.default_port
+    wanted = facts.port or reading.port or usual
     for process in (family.main, *family.members):
         if wanted in process.ports:
             return wanted, process.bind

@@ -26,8 +26,9 @@ def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...],
     yield f"{state} {ago(now - when)} ago" if when is not None else state
     if root:
         yield root.summary
-    if memory.family.orphaned or (memory.gone_at is not None and memory.family.members):
-        yield f"{len(memory.family.members) or 1} processes left behind"
+    left = len(memory.family.members) + memory.family.orphaned
+    if memory.gone_at is not None and left:
+        yield f"{left} {'process' if left == 1 else 'processes'} left behind"
 
 
 def _work(memory: ServerMemory, state: State, now: float) -> Iterator[str]:

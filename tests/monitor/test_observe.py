@@ -302,3 +302,10 @@ def test_a_crash_stays_a_crash_when_the_rest_of_it_is_ended() -> None:
     memory = run(processes(13.0), tick(14.0), memory=start())
     assert only_server(memory).state == "crashed"
     assert only_server(run(Ending(at=15.0, server="100:100"), tick(16.0), memory=memory)).state == "crashed"
+
+
+def test_workers_found_without_their_main_process_are_all_counted_and_no_port_is_made_up() -> None:
+    left = (process(102, 1, "sglang::scheduler_TP0"), process(103, 102, "sglang::scheduler_TP1"))
+    seen = only_server(run(hello(), processes(1.0, *left), processes(3.0, *left)))
+    assert (seen.name, seen.port) == ("sglang", None)
+    assert "2 processes left behind" in seen.truth

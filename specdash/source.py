@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from specdash.logbuffer import LogBuffer
 from specdash.monitor.state import HostState
 
 if TYPE_CHECKING:
+    from specdash.logbuffer import LogBuffer
     from specdash.operations.offers import Operations
 
 

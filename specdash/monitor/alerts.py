@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from specdash.monitor.memory import ServerMemory
 from specdash.monitor.owners import OUTSIDE
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Gpu, Server
 from specdash.monitor.words import ALARM_STATES, PHASE_TITLES
+
+if TYPE_CHECKING:
+    from specdash.monitor.memory import ServerMemory
 
 _KEPT = 50
 

@@ -11,6 +11,7 @@ from specdash.logbuffer import LogBuffer
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets.logline import hits, time_text
 from specdash.tui.widgets.logreader import LogReader
+from specdash.tui.widgets.painted import TonedScreen
 from tests.tui.reading import SIZES
 from tests.tui.states import NOW
 
@@ -24,6 +25,9 @@ class Viewer(App[None]):
     def __init__(self, buffer: LogBuffer) -> None:
         super().__init__()
         self.buffer = buffer
+
+    def get_default_screen(self) -> TonedScreen:
+        return TonedScreen()
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         return own_variables(self.current_theme)

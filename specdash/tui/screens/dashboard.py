@@ -9,13 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Input
 
 from specdash.monitor.state import HostState, Server
 from specdash.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
+from specdash.tui.pace import Pace
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.widgets.alerts import AlertLine
@@ -25,6 +25,7 @@ from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.painted import TonedScreen
 from specdash.tui.widgets.panel import Banner, PanelPane
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
@@ -32,7 +33,7 @@ from specdash.tui.widgets.situation import Panel, panel_for
 from specdash.tui.widgets.steps import StepsPane
 
 FRAME_S = 0.25
-"""Seconds between two redraws at most."""
+"""Seconds between two redraws at least."""
 FLASH_S = 5.0
 SUMMARY_STATES = frozenset({"crashed", "stopped"})
 CRAMPED = 22
@@ -41,7 +42,7 @@ CRAMPED_CARDS = 4
 ZOOMS = ("gpu", "log", "side")
 
 
-class Dashboard(Screen[None]):
+class Dashboard(TonedScreen):
     """All hosts, one at a time."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -54,7 +55,9 @@ class Dashboard(Screen[None]):
     class Shown(Message):
         """The first picture is on the terminal: now there is time to connect."""
 
-    def __init__(self, sources: Sequence[Source], *, prefer: str | None = None) -> None:
+    def __init__(
+        self, sources: Sequence[Source], *, prefer: str | None = None, pace: Pace | None = None
+    ) -> None:
         super().__init__()
         self.sources = tuple(sources)
         self.chosen = Choice(0, None)
@@ -65,6 +68,7 @@ class Dashboard(Screen[None]):
         self.acting = Acting(self)
         self._prefer = prefer
         self._dirty = True
+        self._pace = pace or Pace()
         self._rung: set[str] = set()
         self._flash = 0
 
@@ -90,7 +94,7 @@ class Dashboard(Screen[None]):
         yield Sentence(id="sentence")
 
     def on_mount(self) -> None:
-        """Listen to every host; look at most four times a second."""
+        """Listen to every host; look when there is something to see."""
         self._undo = [source.subscribe(self._changed) for source in self.sources]
         self.set_interval(FRAME_S, self._tick)
         self.call_after_refresh(self._first)
@@ -112,8 +116,11 @@ class Dashboard(Screen[None]):
         self._dirty = True
 
     def _tick(self) -> None:
-        if self.acting.tick() or self._dirty:
+        more = self._dirty and self.frozen is None and self.query_one(LogPane).behind
+        if self.acting.tick() or (self._dirty and self._pace.due(self.states, more=more)):
             self.apply()
+        elif more:
+            self._look_log()
 
     # ---- what is shown -------------------------------------------------------------------------------
 
@@ -170,13 +177,21 @@ class Dashboard(Screen[None]):
     def apply(self) -> None:
         """Tell every pane what there is to show; each redraws only what reads differently."""
         self._dirty = False
+        self._pace.looked(self.states)
         self._settle()
         state, server = self.state, self.server
         self.panel = panel = self._panel(state, server)
         nothing = panel is not None and panel.whole
-        self.set_class(nothing, "-nothing")
-        self.set_class(server is None and not nothing, "-no-server")
-        self.set_class(server is not None and server.state == "stalled", "-stalled")
+        cramped = self.size.height < CRAMPED
+        self.update_classes(
+            {
+                "-nothing": nothing,
+                "-no-server": server is None and not nothing,
+                "-stalled": server is not None and server.state == "stalled",
+                "-cramped": cramped,
+                "-explained": panel is not None,
+            }
+        )
         watch, frozen = self.watch_only, self.frozen is not None
         self.query_one(Header).look(state, server, watch_only=watch, frozen=frozen)
         self.query_one(Banner).look(state)
@@ -187,9 +202,6 @@ class Dashboard(Screen[None]):
         self.query_one("#panel-below", PanelPane).look(panel if below else None)
         ended = server is None or server.state in SUMMARY_STATES
         alone = self.has_class("-zoom-gpu")
-        cramped = self.size.height < CRAMPED
-        self.set_class(cramped, "-cramped")
-        self.set_class(panel is not None, "-explained")
         summary = not alone and (cramped or (panel is not None and (self.short or ended)))
         most = CRAMPED_CARDS if cramped and not alone else 0
         self.query_one(GpuPane).look(state, server, summary=summary, short=self.short, most=most)
@@ -198,8 +210,7 @@ class Dashboard(Screen[None]):
         self.query_one(StepsPane).look(state, server, plan=self.acting.plan, now=self.acting.now)
         self.query_one(Sentence).look(state, server)
         if not frozen:
-            buffer = self.source.log(server.key) if server is not None else None
-            self.query_one(LogPane).show(state, server, buffer)
+            self._look_log()
         told = self.acting.line(self.size.width - 1)
         self.query_one(AlertLine).look(state, watch_only=watch, plan=told)
         self._look_keys()
@@ -209,6 +220,11 @@ class Dashboard(Screen[None]):
         """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
         tracked = self.has_class("-narrow") or server is None
         return (self.acting.panel() if tracked else None) or panel_for(state, server, acts=self.acts)
+
+    def _look_log(self) -> None:
+        server = self.server
+        buffer = self.source.log(server.key) if server is not None else None
+        self.query_one(LogPane).show(self.state, server, buffer)
 
     def _look_keys(self) -> None:
         first = list(dict.fromkeys([*self.acting.keys(), *(self.panel.keys if self.panel else ())]))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from specdash.logbuffer import LogBuffer
+from typing import TYPE_CHECKING
+
 from specdash.monitor.state import HostState, LogSource, Server
-from specdash.rules import grammar_of
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets.logreader import LogReader
 from specdash.tui.widgets.painted import set_frame
 from specdash.tui.widgets.situation import text_rows
+
+if TYPE_CHECKING:
+    from specdash.logbuffer import LogBuffer
 
 
 def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
@@ -36,6 +39,8 @@ class LogPane(LogReader):
         if self.server is not None and server is not None and self.server.key != server.key:
             self.to_end()
         if server is not None and (self.server is None or self.server.engine != server.engine):
+            from specdash.rules import grammar_of  # not needed for the first picture
+
             self.grammar = grammar_of(server.engine)
             self.repaint()
         self.server = server

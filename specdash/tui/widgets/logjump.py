@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from specdash.logbuffer import LogBuffer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specdash.logbuffer import LogBuffer
 
 
 def hit(buffer: LogBuffer, needle: str, here: int, *, back: bool) -> int | None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time as clocks
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from specdash.engines.grammar import Grammar
-from specdash.logbuffer import Row as LogRow
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, clip, dim, row, width_of
 from specdash.tui.widgets.logprefix import LEVELS, head
+
+if TYPE_CHECKING:
+    from specdash.engines.grammar import Grammar
+    from specdash.logbuffer import Row as LogRow
 
 TimeMode = Literal["short", "printed", "arrival", "age"]
 TIME_MODES: tuple[TimeMode, ...] = ("short", "printed", "arrival", "age")

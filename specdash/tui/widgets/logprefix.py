@@ -6,11 +6,13 @@ What a prefix is, the engine's grammar knows. The bytes stay as they are: this i
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from specdash.engines.grammar import Grammar
-from specdash.monitor.records import Record, parse, strip_layers
 from specdash.tui.paint import Tone
+
+if TYPE_CHECKING:
+    from specdash.engines.grammar import Grammar
+    from specdash.monitor.records import Record
 
 _CLOCK = re.compile(r"\d\d:\d\d:\d\d")
 _DATE = re.compile(
@@ -43,8 +45,8 @@ class Head(NamedTuple):
 
 def head(text: str, grammar: Grammar | None) -> Head:
     """The parts of a clean line. What is no prefix at its front stays where it is."""
-    record = parse(text.encode(), 0, grammar) if grammar is not None else None
-    if record is None or grammar is None or not _opens(record, text):
+    record = _record(text, grammar) if grammar is not None else None
+    if record is None or grammar is None:
         match = _DATE.match(text)
         if match is None:
             return Head("", "", None, "", text)
@@ -62,9 +64,13 @@ def head(text: str, grammar: Grammar | None) -> Head:
     )
 
 
-def _opens(record: Record, text: str) -> bool:
-    """The engine's prefix opens the line, or nothing but other programs' prefixes stands before it."""
-    return record.begins and text.endswith(record.text) and not strip_layers(record.before).strip()
+def _record(text: str, grammar: Grammar) -> Record | None:
+    """The line, if the engine's prefix opens it; nothing but other programs' prefixes may stand before it."""
+    from specdash.monitor.records import parse, strip_layers  # not needed for the first picture
+
+    record = parse(text.encode(), 0, grammar)
+    opens = record.begins and text.endswith(record.text) and not strip_layers(record.before).strip()
+    return record if opens else None
 
 
 def _who(record: Record, grammar: Grammar) -> str:

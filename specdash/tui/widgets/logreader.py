@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from textual.selection import Selection
 
-from specdash.logscan import Silence
 from specdash.tui.paint import text_of
 from specdash.tui.widgets import logjump
 from specdash.tui.widgets.logline import GUTTER, TIME_MODES, TimeMode
 from specdash.tui.widgets.logview import LogView
+
+if TYPE_CHECKING:
+    from specdash.logscan import Silence
 
 SELECT_MOST = 20_000
 """Lines that one selection copies at most."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from textual.cache import LRUCache
 from textual.geometry import Size
 from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
+from textual.widget import Widget
 
-from specdash.engines.grammar import Grammar
-from specdash.logbuffer import LogBuffer
-from specdash.logbuffer import Row as LogRow
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.logline import TimeMode, form_of, line_row, rule_row, time_text
-from specdash.tui.widgets.painted import TONE_CLASSES, fade, highlight, strip_of
+from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
+
+if TYPE_CHECKING:
+    from specdash.engines.grammar import Grammar
+    from specdash.logbuffer import LogBuffer
+    from specdash.logbuffer import Row as LogRow
 
 WIDEST = 8192
 """Cells that can be scrolled sideways; the rest of a giant line is for ``w``."""
@@ -32,7 +35,6 @@ class Piece(NamedTuple):
 class LogView(ScrollView, can_focus=True):
     """A window into a :class:`LogBuffer`."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(TONE_CLASSES)
     DEFAULT_CSS = "LogView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 0; }"
 
     class Moved(Message):
@@ -77,8 +79,13 @@ class LogView(ScrollView, can_focus=True):
         if buffer is None:
             self.virtual_size = Size(self.cells, 0)
             self.refresh()
-        elif (buffer.version, buffer.shape) != self._seen or self.times == "age":
+        elif self.behind or self.times == "age":
             self.sync()
+
+    @property
+    def behind(self) -> bool:
+        """The buffer has grown since it was looked at."""
+        return self.buffer is not None and (self.buffer.version, self.buffer.shape) != self._seen
 
     def sync(self) -> None:
         """Take over what the buffer has grown by; what is held still stays where it is."""
@@ -92,7 +99,7 @@ class LogView(ScrollView, can_focus=True):
         self._seen = (buffer.version, buffer.shape)
         width = self.cells if self.wrap else min(WIDEST, buffer.widest + 12)
         self._syncing = True
-        self.virtual_size = Size(max(width, self.cells), self._virtual_height(buffer))
+        self._resize_content(Size(max(width, self.cells), self._virtual_height(buffer)))
         top = self.max_scroll_y if self.follow else buffer.row_of(self._top_line) - buffer.first_row
         self.scroll_to(y=max(0, top), animate=False, force=True)
         self._syncing = False
@@ -101,6 +108,16 @@ class LogView(ScrollView, can_focus=True):
             self._held_at = buffer.lines
         self._pieces = None
         self.refresh()
+
+    def _resize_content(self, size: Size) -> None:
+        """Say how much there is to scroll. Only a scroll bar that comes or goes needs a new layout."""
+        scrolls = size.height > self.container_size.height
+        if scrolls != self.show_vertical_scrollbar:
+            self.virtual_size = size
+        elif size != self.virtual_size:
+            self.set_reactive(Widget.virtual_size, size)
+            if scrolls:
+                self.vertical_scrollbar.window_virtual_size = size.height
 
     def _virtual_height(self, buffer: LogBuffer) -> int:
         rows = buffer.rows - buffer.first_row
@@ -217,7 +234,7 @@ class LogView(ScrollView, can_focus=True):
         if self._pieces is None:
             self._pieces = self._layout()
         if y >= len(self._pieces):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, blank_style(self))
         piece = self._pieces[y]
         strip = self._strip(piece.row)
         if piece.cell >= 0:
@@ -228,12 +245,12 @@ class LogView(ScrollView, can_focus=True):
             strip = strip.crop(left, left + width) if left else strip
             start = left
         strip = highlight(self, strip, self.text_selection, start, piece.row)
-        return strip.crop_extend(0, width, self.rich_style)
+        return strip.crop_extend(0, width, blank_style(self))
 
     def _render_empty(self, y: int, width: int) -> Strip:
         rows = self.empty or (row(Span(" nothing logged yet", "dim")),)
         strip = strip_of(self, rows[y]) if y < len(rows) else Strip([])
-        return strip.crop_extend(0, width, self.rich_style)
+        return strip.crop_extend(0, width, blank_style(self))
 
     # ---- moving --------------------------------------------------------------------------------------
 

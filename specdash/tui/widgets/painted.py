@@ -9,6 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 from textual.content import Content
 from textual.geometry import Region, Size
+from textual.screen import Screen
 from textual.selection import Selection
 from textual.strip import Strip
 from textual.widget import Widget
@@ -16,19 +17,34 @@ from textual.widget import Widget
 from specdash.sanitise import sanitise
 from specdash.tui.paint import TONES, Row, Tone, cut, text_of
 
-TONE_CLASSES = frozenset(f"tone--{tone}" for tone in TONES)
+
+class TonedScreen(Screen[None]):
+    """The lowest screen of an app: it knows how each tone looks, once for all panes."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}
+
+
+def toned(widget: Widget) -> Screen[object]:
+    """Who knows how the tones look: a style for every tone in every pane would be resolved for nothing."""
+    return widget.app.screen_stack[0]
 
 
 def strip_of(widget: Widget, row: Row, *, action: bool = True) -> Strip:
     """A row as cells, in the tones that the widget's theme gives them."""
     segments = []
+    tones = toned(widget)
     for span in row:
-        style = widget.get_component_rich_style(f"tone--{span.tone}")
+        style = tones.get_component_rich_style(f"tone--{span.tone}")
         if span.action and action:
             call = span.action if "(" in span.action else f"run('{span.action}')"
             style += Style.from_meta({"@click": f"screen.{call}"})
         segments.append(Segment(sanitise(span.text), style))
     return Strip(segments)
+
+
+def blank_style(widget: Widget) -> Style:
+    """What empty cells look like. Asking the widget itself would add up its parents' styles each time."""
+    return toned(widget).get_component_rich_style("tone--plain")
 
 
 def highlight(widget: Widget, strip: Strip, selection: Selection | None, x: int, y: int) -> Strip:
@@ -66,7 +82,6 @@ def set_frame(widget: Widget, above: Row, below: Row, width: int) -> None:
 class Painted(Widget):
     """A pane that says rows of text. Subclasses implement :meth:`draw` and call :meth:`redraw`."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = set(TONE_CLASSES)
     DEFAULT_CSS = "Painted { height: auto; width: 1fr; }"
 
     faded: bool = False
@@ -134,10 +149,10 @@ class Painted(Widget):
         """One line of cells."""
         width = self.size.width
         if y >= len(self._rows):
-            return Strip.blank(width, self.rich_style)
+            return Strip.blank(width, blank_style(self))
         strip = strip_of(self, self._rows[y])
         strip = highlight(self, strip, self.text_selection, 0, y)
-        return strip.crop_extend(0, width, self.rich_style)
+        return strip.crop_extend(0, width, blank_style(self))
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text."""

@@ -12,6 +12,8 @@ class PanelPane(Painted):
     """A panel, or nothing at all."""
 
     panel: Panel | None = None
+    _tallest: tuple[Row, int, int] = ((), 0, 0)
+    """Title, width, and the most rows that were said under both."""
 
     def look(self, panel: Panel | None) -> None:
         """Show another panel; None hides it."""
@@ -21,8 +23,14 @@ class PanelPane(Painted):
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
-        """What it says."""
-        return self.panel.rows(width) if self.panel else []
+        """What it says. While the situation lasts it never shrinks: the panes below would jump."""
+        if self.panel is None:
+            return []
+        rows = self.panel.rows(width)
+        title, wide, most = self._tallest
+        many = max(most, len(rows)) if (title, wide) == (self.panel.title, width) else len(rows)
+        self._tallest = (self.panel.title, width, many)
+        return [*rows, *[()] * (many - len(rows))]
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """Its title."""

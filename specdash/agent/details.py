@@ -2,7 +2,7 @@
 
 import os
 
-from specdash.agent import procfs
+from specdash.agent import paths, procfs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ GONE = (FileNotFoundError, ProcessLookupError)
 
 
 def link(path: str) -> "str | None":
-    """Where a symbolic link of /proc points. Raises PermissionError for another user's process."""
+    """Where a link of /proc points, fit to be sent. Raises PermissionError for another user's process."""
     try:
-        return os.readlink(path)
+        return paths.shown(os.readlink(path))
     except GONE:
         return None
 

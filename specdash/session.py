@@ -162,7 +162,7 @@ class Session:
         """Let go of the host; the server is not touched."""
         self._link.stop()
         if self._operations is not None:
-            self._operations.sightings.stop()
+            await self._operations.stop()
         if self._lessons is not None:
             await self._lessons.close()
 

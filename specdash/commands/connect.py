@@ -6,6 +6,7 @@ import asyncio
 import sys
 from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +17,9 @@ from specdash.commands.targets import options_from, target_options
 
 if TYPE_CHECKING:
     from specdash.history.recording import Recorder
+    from specdash.operations.offers import Operations
+    from specdash.profile import Host, Profile
+    from specdash.session import Session
     from specdash.source import Source
 
 
@@ -23,6 +27,9 @@ if TYPE_CHECKING:
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET…")
 @target_options
 @click.option("--server", metavar="NAME|PID", help="Look at this server first.")
+@click.option(
+    "--profile", type=click.Path(path_type=Path), help="The profile; else specdash.toml here, else yours."
+)
 @click.option("--record", metavar="FILE", help="Keep what the host says; specdash replay FILE plays it.")
 @click.option("--probe", is_flag=True, help="Allow one token to be asked for, even with --watch.")
 @click.option(
@@ -51,10 +58,13 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     """Open the hosts and show them; returns the exit code."""
     if given["json"]:
         raise click.UsageError("a dashboard is no document: `specdash status --json` prints one")
+    from specdash.profile import load
     from specdash.remote.target import parse_target
 
-    for target in targets:
-        parse_target(target)  # what cannot be a host is said before any screen
+    profile = load(given["profile"])
+    hosts = [profile.host_of(target) for target in targets]
+    for target, named in zip(targets, hosts, strict=True):
+        parse_target(named[1].target if named else target)  # what cannot be a host is said before any screen
     stage = Stage(
         plain=given["plain"],
         theme=given["theme"],
@@ -65,9 +75,11 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     more = {"probe": given["probe"], "interval": given["interval"]}
     sources = [
         DeferredSource(
-            target, partial(_open, target, given, stage, on_frame=recorder, **more), watch_only=given["watch"]
+            target,
+            partial(_open, target, given, stage, profile, named, on_frame=recorder, **more),
+            watch_only=given["watch"] or bool(named and named[1].watch),
         )
-        for target, recorder in zip(targets, recorders, strict=True)
+        for target, named, recorder in zip(targets, hosts, recorders, strict=True)
     ]
     try:
         return asyncio.run(stage.play(sources))
@@ -77,10 +89,48 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         _close(recorders)
 
 
-def _open(target: str, given: dict[str, Any], stage: Stage, **more: Any) -> Source:
+def _open(
+    target: str,
+    given: dict[str, Any],
+    stage: Stage,
+    profile: Profile,
+    named: tuple[str, Host] | None,
+    **more: Any,
+) -> Source:
     from specdash.session import open_source
 
-    return open_source(target, options_from(given, stage.prompter, **more))
+    if named is None:
+        return open_source(target, options_from(given, stage.prompter, **more))
+    watch = given["watch"] or named[1].watch
+    options = options_from(
+        {**given, "watch": watch},
+        stage.prompter,
+        unlockable=not given["watch"],
+        hands=partial(_hands, profile, named, given, stage),
+        **more,
+    )
+    return open_source(named[1].target, options)
+
+
+def _hands(
+    profile: Profile, named: tuple[str, Host], given: dict[str, Any], stage: Stage, session: Session
+) -> Operations:
+    """What may be done to a host of the profile, by its words."""
+    from specdash.operations.journal import Journal
+    from specdash.operations.offers import Operations
+
+    outside = None
+    if named[1].cleanup_via is not None:
+        from specdash.outside import Outside
+        from specdash.session import open_source
+
+        second = options_from(
+            {**given, "port": None, "identity": None, "jump": None, "log": None}, stage.prompter
+        )
+        outside = Outside(partial(open_source, named[1].cleanup_via, second))
+    return Operations(
+        session, Journal(), profile=profile, host_name=named[0], outside=outside, ends=session.ends
+    )
 
 
 def _recorder(name: str | None, target: str, *, several: bool) -> Recorder | None:

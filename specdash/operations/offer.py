@@ -5,13 +5,15 @@ Which owners are ended, which red checks are overridden: another decision makes 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Set
+from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import msgspec
 
+from specdash.operations.checks import GLYPHS
 from specdash.operations.plan import Plan
+from specdash.operations.work import Check
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,3 +48,21 @@ class Offer:
     """The offer with exactly these options on."""
     resumes: bool = False
     """The plan was cut off before its end and goes on."""
+
+
+def becomes(red: Mapping[str, str]) -> set[str]:
+    """The diagnoses that these red lines of a preflight would become in a log."""
+    return {"draft_context_mismatch"} if "context" in red.get("draft", "") else set()
+
+
+def red_of(plan: Plan) -> dict[str, str]:
+    """What the preflight of a plan found red: key → the whole line."""
+    mark = GLYPHS["error"] + " "
+    lines = [
+        line
+        for step in plan.steps
+        if isinstance(step.work, Check)
+        for line in (step.notes or step.preview)
+        if line.startswith(mark)
+    ]
+    return {line.removeprefix(mark).partition(":")[0]: line.removeprefix(mark) for line in lines}

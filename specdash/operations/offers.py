@@ -6,6 +6,7 @@ See ``offer.Offer``; nothing is changed before ``perform``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Set
+from typing import Protocol
 
 import msgspec
 
@@ -14,12 +15,11 @@ from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.state import Server
 from specdash.operations import clean, launch, patch, stop
 from specdash.operations.acts import Acts, Hands
-from specdash.operations.checks import GLYPHS
 from specdash.operations.desk import Desk
 from specdash.operations.found import Found, Memory
 from specdash.operations.journal import Journal
 from specdash.operations.launch import Wish
-from specdash.operations.offer import Also, Offer, Option
+from specdash.operations.offer import Also, Offer, Option, becomes, red_of
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
 from specdash.operations.rules import Rules
@@ -27,8 +27,18 @@ from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
 from specdash.operations.survey import Survey, survey
 from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
-from specdash.operations.work import Check, Follow, Manage, Signal, Sweep
+from specdash.operations.work import Follow, Manage, Signal, Sweep
 from specdash.profile import Profile
+
+
+class SecondTarget(Protocol):
+    """The machine on which the server's container runs."""
+
+    async def connect(self) -> Acts:
+        """It, connected. Raises ``SpecdashError`` where it cannot be reached."""
+
+    async def stop(self) -> None:
+        """Let go of it."""
 
 
 class Operations:
@@ -46,7 +56,7 @@ class Operations:
         memory: Memory | None = None,
         profile: Profile | None = None,
         host_name: str | None = None,
-        outside: Callable[[], Awaitable[Acts]] | None = None,
+        outside: SecondTarget | None = None,
         ends: Callable[[str], None] = lambda server_key: None,
     ) -> None:
         self.desk = desk or Desk(acts, journal)
@@ -57,7 +67,7 @@ class Operations:
         """The host's name in the profile."""
         self._acts, self._journal = acts, journal
         self._outside = outside
-        """Connects the profile's ``cleanup_via``."""
+        """The profile's ``cleanup_via``."""
         self._red: Mapping[str, str] = {}
         """What was red in the newest preflight that was shown: key → line."""
         self._ends = ends
@@ -85,10 +95,26 @@ class Operations:
 
     async def clean(self) -> Offer:
         """End what dead servers left on the cards."""
-        outside = await self._outside() if self._outside else None
+        outside, trouble = await self._second()
         seen = await survey(self._acts, outside)
+        seen = msgspec.structs.replace(seen, warnings=(*trouble, *seen.warnings))
         self.desk.outside = outside
         return self._cleaning(seen, outside, clean.by_default(seen, self.rules()))
+
+    async def _second(self) -> tuple[Acts | None, tuple[str, ...]]:
+        """The second target, and why it is not there."""
+        if self._outside is None:
+            return None, ()
+        try:
+            return await self._outside.connect(), ()
+        except SpecdashError as error:
+            return None, (f"the host outside cannot be looked at: {error}",)
+
+    async def stop(self) -> None:
+        """Look no further, let go of the second target."""
+        self.sightings.stop()
+        if self._outside is not None:
+            await self._outside.stop()
 
     def _cleaning(self, seen: Survey, outside: Acts | None, chosen: set[int]) -> Offer:
         async def again(on: Set[str]) -> Offer:
@@ -131,9 +157,9 @@ class Operations:
             plan = await launch.prepare_restart(self._acts, sight, wish, rules=rules)
         else:
             plan = await launch.prepare(self._acts, wish, rules=rules, kind="restart")
-        self._red = red = _red(plan)
+        self._red = red = red_of(plan)
         options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
-        also = (Also("Patch", "the known fix, as a diff", fix),) if _becomes(red) else ()
+        also = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
         return Offer(plan=plan, options=options, also=also, again=again)
 
     async def patch(self, server: Server | None) -> Offer:
@@ -175,10 +201,10 @@ class Operations:
     def fixable(self, server: Server | None) -> str | None:
         """The diagnosis that ``patch`` would answer; None where no fix is known."""
         diagnoses = server.diagnoses if server is not None else ()
-        mine = {diagnosis.key for diagnosis in diagnoses if diagnosis.root} | _becomes(self._red)
+        mine = {diagnosis.key for diagnosis in diagnoses if diagnosis.root} | becomes(self._red)
         last = self.desk.plan
         if last is not None and last.failed is not None:
-            mine |= _becomes(_red(last))
+            mine |= becomes(red_of(last))
             if isinstance(last.failed.work, Follow):
                 mine.add(str(last.failed.result.get("diagnosis")))
         return next(iter(sorted(mine & KNOWN_FIXES)), None)
@@ -262,21 +288,3 @@ class Operations:
 
 def _owner(line: str, foreign: bool) -> str:
     return f"{line}  (not ours)" if foreign else line
-
-
-def _becomes(red: Mapping[str, str]) -> set[str]:
-    """The diagnoses that these red lines of a preflight would become in a log."""
-    return {"draft_context_mismatch"} if "context" in red.get("draft", "") else set()
-
-
-def _red(plan: Plan) -> dict[str, str]:
-    """What the preflight of a plan found red: key → the whole line."""
-    mark = GLYPHS["error"] + " "
-    lines = [
-        line
-        for step in plan.steps
-        if isinstance(step.work, Check)
-        for line in (step.notes or step.preview)
-        if line.startswith(mark)
-    ]
-    return {line.removeprefix(mark).partition(":")[0]: line.removeprefix(mark) for line in lines}

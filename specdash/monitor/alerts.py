@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from specdash.monitor.owners import OUTSIDE
@@ -43,6 +43,27 @@ def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[
     return (*known, *added)[-_KEPT:] if added else known
 
 
+def standing(
+    known: tuple[Alert, ...], snoozed: Mapping[str, float], servers: Mapping[str, Server], now: float
+) -> tuple[Alert, ...]:
+    """Those to be shown: a snoozed one comes back when its time is up, if what it says is still so."""
+    if not snoozed:
+        return known
+    return tuple(
+        alert
+        for alert in known
+        if (until := snoozed.get(alert.key)) is None or (now >= until and _holds(alert, servers))
+    )
+
+
+def _holds(alert: Alert, servers: Mapping[str, Server]) -> bool:
+    subject, _, rest = alert.key.partition("/")
+    server = servers.get(subject.removeprefix("server:"))
+    if not alert.alarm:
+        return True
+    return server is not None and rest.startswith(f"{server.state}/")
+
+
 def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Alert]:
     # The moment is part of the key: a server that stalls a second time is news again.
     key = f"server:{server.key}/{server.state}/{int(at)}"
@@ -53,18 +74,25 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
             severity="error" if server.state in ("stalled", "crashed") else "warning",
             text=_what_happened(server),
             next_key=_helps(server),
+            alarm=True,
         )
     elif earlier is None:
         return
     elif server.state == "stopped":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} has stopped, as it was asked to")
     elif earlier.state == "stalled":
-        yield Alert(key=key, at=at, severity="info", text=f"{server.name} moved again")
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} moved again{_after(earlier)}")
     elif earlier.state == "degraded" and server.state == "ready":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} serves well again")
     elif server.state == "ready" and earlier.state != "unknown":
         took = ago(at - server.started_at)
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready, {took} after its start")
+
+
+def _after(earlier: Server) -> str:
+    """How long it had stood still."""
+    still = earlier.verdict.since_s
+    return f" after {ago(still)}" if still is not None else ""
 
 
 KNOWN_FIXES = frozenset({"draft_context_mismatch"})

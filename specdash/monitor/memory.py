@@ -154,6 +154,8 @@ class Memory(Remembered, frozen=True, kw_only=True):
     """What earlier starts of a server's kind taught, by its key; whoever keeps a history fills it."""
     dismissed: frozenset[str] = frozenset()
     """Keys of alerts that were acknowledged."""
+    snoozed: Mapping[str, float] = {}
+    """Keys of alerts that may wait → until when."""
     alerts: tuple[Alert, ...] = ()
     met_at: float | None = None
     """When the host said its first word."""

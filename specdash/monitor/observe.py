@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from specdash.monitor import alerts, kernelnews, polling
+from specdash.monitor.events import happened
 from specdash.monitor.frames import (
     AnyFrame,
     Ending,
@@ -38,6 +39,9 @@ from specdash.monitor.state import Link as LinkState
 MEMORY_STEP_MIB = 64
 """A card's memory must grow by this much to count as a sign of life."""
 
+SNOOZE_S = 600.0
+"""A snoozed alert comes back after so long."""
+
 DEAF_S = 3.0
 """From so many seconds of silence of a host on, no age of a sign of life is believed to grow."""
 
@@ -53,7 +57,7 @@ def start(target: str, rules: Rules, given_log: str | None = None) -> Memory:
 
 def observe(memory: Memory, frame: AnyFrame) -> Memory:
     """Take one frame into account."""
-    take = _TAKERS.get(type(frame))
+    before, take = memory.picture, _TAKERS.get(type(frame))
     if take is not None:
         memory = take(memory, frame)
     if not isinstance(frame, _BORN_HERE):
@@ -61,14 +65,21 @@ def observe(memory: Memory, frame: AnyFrame) -> Memory:
     # Time never runs back, for a log frame may be older than the tick that overtook it; but the first
     # word of a host tells what its clock says.
     now = frame.at if isinstance(frame, Hello) else max(frame.at, memory.picture.now)
-    return _repaint(memory, now)
+    return _repaint(memory, now, before)
 
 
 def acknowledge(memory: Memory, key: str) -> Memory:
     """The operator has seen this alert."""
     kept = tuple(alert for alert in memory.alerts if alert.key != key)
     memory = replace(memory, alerts=kept, dismissed=memory.dismissed | {key})
-    return _repaint(memory, memory.picture.now)
+    return _repaint(memory, memory.picture.now, memory.picture)
+
+
+def snooze(memory: Memory, key: str, seconds: float = SNOOZE_S) -> Memory:
+    """The operator has seen this alert and wants to be told again later, if it still holds then."""
+    until = memory.picture.now + seconds
+    memory = replace(memory, snoozed={**memory.snoozed, key: until})
+    return _repaint(memory, memory.picture.now, memory.picture)
 
 
 def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
@@ -76,10 +87,10 @@ def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
     known = {key: value for key, value in memory.learned.items() if key != server_key}
     if learned is not None:
         known[server_key] = learned
-    return _repaint(replace(memory, learned=known), memory.picture.now)
+    return _repaint(replace(memory, learned=known), memory.picture.now, memory.picture)
 
 
-def _repaint(memory: Memory, now: float) -> Memory:
+def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     gpus = tuple(card.gpu for _, card in sorted(memory.cards.items()))
     # While nothing is heard, nothing is known to stand still: the verdict stays the last one.
     heard_at = memory.heard_at if memory.heard_at is not None else now
@@ -108,7 +119,11 @@ def _repaint(memory: Memory, now: float) -> Memory:
     )
     kept = alerts.keep(memory.alerts, fresh, memory.dismissed)
     alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
-    picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=kept)
+    shown = alerts.standing(kept, memory.snoozed, portraits, now)
+    picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=shown)
+    said = {alert.key for alert in memory.alerts}
+    new = [alert for alert in kept if alert.key not in said] if kept is not memory.alerts else []
+    picture = replace(picture, events=happened(before, picture, new))
     remembered = tuple(_marked(server, portraits[server.key]) for server in memory.servers)
     return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, alerts=kept, picture=picture)
 

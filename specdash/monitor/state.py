@@ -252,6 +252,23 @@ class Alert(Value, frozen=True, kw_only=True):
     text: str
     next_key: str | None = None
     """The action id that helps: ``server.kill``."""
+    alarm: bool = False
+    """A server is stalled, has crashed or is degraded: worth a bell, once."""
+
+
+EventKind = Literal["alert", "recovery", "process", "link"]
+
+
+class Event(Value, frozen=True, kw_only=True):
+    """One thing that happened on a host while it was looked at."""
+
+    at: float
+    kind: EventKind
+    """``recovery``: a server that was stalled, crashed or degraded is well again."""
+    severity: Severity
+    text: str
+    server: str | None = None
+    """Key of the server it is about."""
 
 
 class HostState(Value, frozen=True, kw_only=True):
@@ -269,6 +286,9 @@ class HostState(Value, frozen=True, kw_only=True):
     servers: tuple[Server, ...] = ()
     """Living servers first, then those that ended while we looked."""
     alerts: tuple[Alert, ...] = ()
+    """Those that stand; acknowledged ones are gone, snoozed ones come back if they still hold."""
+    events: tuple[Event, ...] = ()
+    """What has happened since we look, oldest first."""
     notes: tuple[str, ...] = ()
     processes_denied: int = 0
     kernel: tuple[KernelLine, ...] = ()

@@ -87,7 +87,7 @@ def test_a_worker_that_goes_on_has_moved_again() -> None:
     moved = story(RUN4, S2).first("ready", 3012.8)
     assert moved.at - 3012.8 < 2.0
     texts = [alert.text for alert in play(RUN4).alerts.values() if 3012 < alert.at - 1795960000 < 3016]
-    assert texts == ["vllm:8000 moved again"]
+    assert texts == ["vllm:8000 moved again after 9 s"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,92 @@
+"""What has happened on a host, as a list to be read: alarms and recoveries, processes, the connection."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from specdash.monitor.spans import ago
+from specdash.monitor.state import Alert, Event, HostState, Server
+from specdash.monitor.words import ALARM_STATES
+
+KEPT = 200
+"""Events of one host that are remembered; the oldest go first."""
+BORN_S = 15.0
+"""A process that is seen so soon after its start is new; an older one was found."""
+
+
+def happened(before: HostState, now: HostState, fresh: Iterable[Alert]) -> tuple[Event, ...]:
+    """The events up to now, oldest first. ``fresh``: alerts that are said for the first time.
+
+    Returns the earlier list itself where nothing has happened.
+    """
+    new = [*_link(before, now), *_processes(before, now), *_alerts(before, now, fresh)]
+    return (*before.events, *new)[-KEPT:] if new else before.events
+
+
+def _link(before: HostState, now: HostState) -> Iterator[Event]:
+    word, was = now.link.state, before.link.state
+    if before.host is not None and now.host is not None and before.host.boot != now.host.boot:
+        yield _event(now, "link", "the host has restarted: every process is another one", "warning")
+    if word == was:
+        return
+    if word in ("lost", "refused"):
+        reason = f": {now.link.reason}" if now.link.reason else ""
+        text = f"{'connection lost' if word == 'lost' else 'no connection'}{reason}"
+        before_that = next((event.text for event in reversed(before.events) if event.kind == "link"), None)
+        if text != before_that:  # it tries again and again: only another reason is news
+            yield _event(now, "link", text, "warning" if word == "lost" else "error")
+    elif word == "live" and was in ("connecting", "lost"):
+        away = _away_since(before.events)
+        words = "connected" if away is None else f"connected again after {ago(now.now - away)}"
+        yield _event(now, "link", words)
+
+
+def _away_since(events: tuple[Event, ...]) -> float | None:
+    """When the link that comes back now was lost: the first of the attempts that failed since."""
+    since = None
+    for event in reversed(events):
+        if event.kind == "link":
+            if event.severity == "info":
+                break
+            since = event.at
+    return since
+
+
+def _processes(before: HostState, now: HostState) -> Iterator[Event]:
+    if now.servers is before.servers:
+        return
+    known = {server.key for server in before.servers}
+    for server in now.servers:
+        if server.key in known:
+            continue
+        age = now.now - server.started_at
+        if age <= BORN_S:
+            words = f"{server.name}: new process {server.pid}"
+        else:
+            words = f"{server.name}: process {server.pid} was found, up {ago(age)}"
+        yield _event(now, "process", words, server=server.key)
+
+
+def _alerts(before: HostState, now: HostState, fresh: Iterable[Alert]) -> Iterator[Event]:
+    well = tuple(f"server:{key}/" for key in _recovered(before.servers, now.servers))
+    for alert in fresh:
+        kind = "recovery" if alert.severity == "info" and alert.key.startswith(well) else "alert"
+        key = alert.key.partition("/")[0]
+        yield Event(
+            at=alert.at,
+            kind=kind,  # type: ignore[arg-type]
+            severity=alert.severity,
+            text=alert.text,
+            server=key.removeprefix("server:") if key.startswith("server:") else None,
+        )
+
+
+def _recovered(before: tuple[Server, ...], now: tuple[Server, ...]) -> Iterator[str]:
+    ill = {server.key for server in before if server.state in ALARM_STATES}
+    for server in now:
+        if server.key in ill and server.state not in (*ALARM_STATES, "stopped"):
+            yield server.key
+
+
+def _event(now: HostState, kind: str, text: str, severity: str = "info", server: str | None = None) -> Event:
+    return Event(at=now.now, kind=kind, severity=severity, text=text, server=server)  # type: ignore[arg-type]

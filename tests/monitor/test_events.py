@@ -1,0 +1,132 @@
+"""What has happened, as a list: each thing once, in order, in words that stand alone."""
+
+from __future__ import annotations
+
+from specdash.monitor.frames import Link
+from specdash.monitor.memory import Memory
+from specdash.monitor.observe import acknowledge, snooze
+from specdash.monitor.state import Event
+from tests.monitor.frames_of import hello, log, only_server, processes, run, server, tick
+
+START = (
+    "[2026-11-02 01:00:00] server_args=ServerArgs(model_path='/models/t', tp_size=2, port=30000)\n"
+    "[2026-11-02 01:00:05 TP0] Load weight begin. avail mem=90 GB\n"
+    "[2026-11-02 01:00:05 TP1] Load weight begin. avail mem=90 GB\n"
+    "[2026-11-02 01:00:09 TP0] Load weight end. type=L, avail mem=20 GB.\n"
+    "[2026-11-02 01:00:09 TP1] Load weight end. type=L, avail mem=20 GB.\n"
+    "[2026-11-02 01:00:10 TP0] Capture cuda graph begin. This can take up to several minutes.\n"
+    "[2026-11-02 01:00:10 TP1] Capture cuda graph begin. This can take up to several minutes.\n"
+    "Capturing batches (bs=24 avail_mem=4.9 GB):  26%|##  | 6/23 [00:20<01:00, 1.2it/s]"
+)
+MOVES = "\rCapturing batches (bs=16 avail_mem=4.8 GB):  30%|###  | 7/23 [02:10<05:00, 1.2it/s]"
+
+
+def live(at: float) -> Link:
+    return Link(at=at, state="live")
+
+
+def lost(at: float, reason: str = "no answer for 10 s") -> Link:
+    return Link(at=at, state="lost", reason=reason)
+
+
+def trying(at: float) -> Link:
+    return Link(at=at, state="connecting")
+
+
+def begun() -> Memory:
+    return run(
+        live(9.0),
+        hello(9.0),
+        processes(10.0, *server()),
+        log(11.0, START, start_=True, mtime=11.0),
+        tick(12.0),
+    )
+
+
+def stalled() -> Memory:
+    return run(*(processes(10.0 + t, *server()) for t in range(2, 140, 2)), memory=begun())
+
+
+def told(memory: Memory) -> list[tuple[str, str]]:
+    return [(event.kind, event.text) for event in memory.picture.events]
+
+
+def last(memory: Memory) -> Event:
+    return memory.picture.events[-1]
+
+
+def test_a_stall_and_its_end_are_two_events_and_say_how_long_it_took() -> None:
+    memory = run(log(151.0, MOVES, 9999), tick(152.0), memory=stalled())
+    assert [kind for kind, _ in told(memory)] == ["link", "process", "alert", "recovery"]
+    alarm, recovery = memory.picture.events[-2:]
+    assert alarm.text.startswith("sglang:30000 stalled in graphs, no progress for 2:0")
+    assert alarm.severity == "error"
+    assert recovery.text.startswith("sglang:30000 moved again after 2:")
+    assert alarm.server == recovery.server == only_server(memory).key
+
+
+def test_what_stays_as_it_is_makes_no_event_and_keeps_the_very_list() -> None:
+    memory = stalled()
+    later = run(tick(160.0), processes(161.0, *server()), memory=memory)
+    assert later.picture.events is memory.picture.events
+
+
+def test_acknowledging_an_alert_takes_nothing_from_the_list() -> None:
+    memory = stalled()
+    seen = acknowledge(memory, memory.picture.alerts[-1].key)
+    assert seen.picture.alerts == ()
+    assert told(seen) == told(memory)
+
+
+def test_a_process_that_has_just_started_is_new_and_an_old_one_was_found() -> None:
+    assert ("process", "sglang:30000: new process 100") in told(begun())
+    old = run(live(9.0), hello(4000.0), processes(4001.0, *server()))
+    assert last(old).text == "sglang:30000: process 100 was found, up 1:06:41"
+
+
+def test_the_link_that_breaks_and_comes_back_says_after_how_long() -> None:
+    memory = run(
+        lost(20.0), trying(21.0), lost(22.0), trying(23.0), lost(24.0, "refused"), trying(30.0), live(61.0),
+        memory=begun(),
+    )  # fmt: skip
+    assert [text for kind, text in told(memory) if kind == "link"] == [
+        "connected",
+        "connection lost: no answer for 10 s",
+        "connection lost: refused",
+        "connected again after 41 s",
+    ]
+
+
+def test_a_short_silence_of_the_link_is_no_event() -> None:
+    memory = begun()
+    stale = run(Link(at=20.0, state="stale"), live(22.0), memory=memory)
+    assert told(stale) == told(memory)
+
+
+def test_another_boot_is_said() -> None:
+    memory = run(lost(20.0), live(90.0), hello(90.0, boot="boot-2"), memory=begun())
+    assert last(memory).text == "the host has restarted: every process is another one"
+
+
+def test_a_snoozed_alert_comes_back_after_its_time_if_it_still_holds() -> None:
+    memory = stalled()
+    at, key = memory.picture.now, memory.picture.alerts[-1].key
+    waiting = snooze(memory, key, 600)
+    assert waiting.picture.alerts == ()
+    waiting = run(tick(at + 599), memory=waiting)
+    assert waiting.picture.alerts == ()
+    back = run(tick(at + 600), memory=waiting)
+    assert [alert.key for alert in back.picture.alerts] == [key]
+    assert acknowledge(back, key).picture.alerts == ()
+
+
+def test_a_snoozed_alarm_that_is_over_does_not_come_back() -> None:
+    memory = stalled()
+    at, key = memory.picture.now, memory.picture.alerts[-1].key
+    moved = run(log(at + 1, MOVES, 9999), tick(at + 700), memory=snooze(memory, key, 600))
+    assert key not in [alert.key for alert in moved.picture.alerts]
+
+
+def test_only_the_last_events_are_remembered() -> None:
+    frames = [link for at in range(20, 1020, 2) for link in (lost(float(at)), live(at + 1.0))]
+    assert len(run(*frames, memory=begun()).picture.events) == 200

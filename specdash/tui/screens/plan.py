@@ -155,6 +155,8 @@ class PlanDialog(ModalScreen["Answer | None"]):
 
     def _fit(self) -> None:
         """The text gives way and scrolls; the buttons are always there."""
+        if not self.is_attached:
+            return
         foot = self.query_one("#plan-foot")
         room = self.size.height - 2 - foot.outer_size.height - (2 if self.size.height > ROOMY else 0)
         self.query_one("#plan-body").styles.max_height = max(3, room)
@@ -279,7 +281,8 @@ class PlanDialog(ModalScreen["Answer | None"]):
         except SpecdashError as error:
             self._trouble = str(error)
         self._busy = ""
-        await self._fill(focus=focus)
+        if self.is_attached:
+            await self._fill(focus=focus)
 
     def action_cancel(self) -> None:
         """Nothing is done."""

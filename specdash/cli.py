@@ -5,10 +5,12 @@ Exit codes: 0 fine, 1 a problem was found or an action failed, 2 usage, 3 could 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
@@ -115,7 +117,18 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             f"{type(error).__name__}: {error}", "this is a fault of specdash; SPECDASH_DEBUG=1 shows where"
         )
         code = 1
-    sys.exit(code if isinstance(code, int) else 0)
+    _leave(code if isinstance(code, int) else 0)
+
+
+def _leave(code: int) -> NoReturn:
+    """End, whatever threads of a screen are left: one that reads a vanished terminal never would."""
+    main_thread = threading.main_thread()
+    if any(thread is not main_thread and not thread.daemon for thread in threading.enumerate()):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
 
 
 def _complain(message: str, hint: str | None = None) -> None:

@@ -21,6 +21,29 @@ def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         os.environ["XDG_STATE_HOME"] = before
 
 
+LONG = (
+    "e2e/",
+    "sim/",
+    "agent/test_acts",
+    "agent/test_life.py",
+    "agent/test_polls.py",
+    "agent/test_processes.py",
+    "agent/test_tail.py",
+    "tui/test_terminal.py",
+    "operations/test_story.py",
+    "operations/test_real_processes.py",
+)
+"""Over real servers, agents and terminals, mostly waiting: ``pytest -m long`` runs them, as CI does."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what takes long by where it stands."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(here).as_posix().startswith(LONG):
+            item.add_marker("long")
+
+
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
     """Tests that run side by side must agree on their names, although keys and archives are made anew."""
     if isinstance(val, bytes):

@@ -22,7 +22,7 @@ from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Ending, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
-from specdash.monitor.observe import acknowledge, learn, observe, start
+from specdash.monitor.observe import acknowledge, learn, observe, snooze, start
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
 from specdash.monitor.wants import wants
@@ -183,6 +183,11 @@ class Session:
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
         self._memory = acknowledge(self._memory, alert_key)
+        self._tell()
+
+    def snooze(self, alert_key: str) -> None:
+        """The operator has seen this alert and wants to be told again in ten minutes, if it still holds."""
+        self._memory = snooze(self._memory, alert_key)
         self._tell()
 
     def _take(self, frame: AnyFrame, _line: bytes) -> None:

@@ -51,3 +51,6 @@ class Source(Protocol):
 
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
+
+    def snooze(self, alert_key: str) -> None:
+        """The operator has seen this alert and wants to be told again in ten minutes, if it still holds."""

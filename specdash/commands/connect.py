@@ -70,6 +70,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         theme=given["theme"],
         ascii_only=given["ascii_only"],
         server=given["server"],
+        quiet=given["quiet"],
     )
     recorders = [_recorder(given["record"], target, several=len(targets) > 1) for target in targets]
     more = {"probe": given["probe"], "interval": given["interval"]}

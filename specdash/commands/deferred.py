@@ -94,3 +94,8 @@ class DeferredSource:
         """The operator has seen this alert."""
         if self._source is not None:
             self._source.acknowledge(alert_key)
+
+    def snooze(self, alert_key: str) -> None:
+        """The operator has seen this alert and wants to be told again later."""
+        if self._source is not None:
+            self._source.snooze(alert_key)

@@ -40,11 +40,13 @@ def command(**given: Any) -> None:
         sys.exit(0)
 
 
-async def _demo(scenario: str, speed: float, plain: bool, theme: str | None, ascii_only: bool) -> int:
+async def _demo(
+    scenario: str, speed: float, plain: bool, theme: str | None, ascii_only: bool, quiet: bool
+) -> int:
     from specdash.session import SessionOptions, open_source
     from specdash.sim.simulate import simulate
 
-    stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only)
+    stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only, quiet=quiet)
     click.echo("starting a simulated host …", err=True)
     async with simulate(scenario, speed=speed) as host:
         options = SessionOptions(ssh_config=host.ssh_config, prompter=stage.prompter)

@@ -120,7 +120,9 @@ def _write(path: Path, drawing: str, second: float) -> None:
 
 
 def _play(source: ReplaySource, given: dict[str, Any]) -> int:
-    stage = Stage(plain=given["plain"], theme=given["theme"], ascii_only=given["ascii_only"])
+    stage = Stage(
+        plain=given["plain"], theme=given["theme"], ascii_only=given["ascii_only"], quiet=given["quiet"]
+    )
     show = stage.play([source], farewell=False) if stage.screen else _narrate(source, given["speed"])
     try:
         return asyncio.run(show)

@@ -26,11 +26,12 @@ _EXIT_NO_CONNECTION = 3
 _OPTIONS = (
     click.option("--theme", metavar="NAME|FILE", help="Colours; `specdash themes` lists them."),
     click.option("--ascii", "ascii_only", is_flag=True, help="No box drawing, no blocks: ASCII alone."),
+    click.option("--quiet", is_flag=True, help="No bell, no notification, no terminal title."),
 )
 
 
 def screen_options(command: _F) -> _F:
-    """Add what is about the screen; the command gets ``theme`` and ``ascii_only``."""
+    """Add what is about the screen; the command gets ``theme``, ``ascii_only`` and ``quiet``."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -46,10 +47,16 @@ class Stage:
     """The screen, or plain lines, for sources that are opened once it is known who is asked."""
 
     def __init__(
-        self, *, plain: bool, theme: str | None, ascii_only: bool, server: str | None = None
+        self,
+        *,
+        plain: bool,
+        theme: str | None,
+        ascii_only: bool,
+        server: str | None = None,
+        quiet: bool = False,
     ) -> None:
         self.screen = full_screen(plain)
-        self._ascii, self._server = ascii_only, server
+        self._ascii, self._server, self._quiet = ascii_only, server, quiet
         self._asks: ScreenPrompter | None = None
         if self.screen:
             from specdash.tui.prompts import ScreenPrompter
@@ -88,6 +95,7 @@ class Stage:
             ascii_only=self._ascii,
             prefer=self._server,
             prompter=self._asks,
+            quiet=self._quiet,
         )
         try:
             code = await app.run_async()

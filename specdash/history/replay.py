@@ -13,7 +13,7 @@ from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Log
 from specdash.monitor.memory import Rules
-from specdash.monitor.observe import acknowledge, start
+from specdash.monitor.observe import acknowledge, snooze, start
 from specdash.monitor.state import HostState
 
 LONGEST_GAP_S = 30.0
@@ -138,6 +138,11 @@ class ReplaySource:
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
         self._memory = acknowledge(self._memory, alert_key)
+        self._tell()
+
+    def snooze(self, alert_key: str) -> None:
+        """The operator wants to be told again in ten minutes of the recording."""
+        self._memory = snooze(self._memory, alert_key)
         self._tell()
 
     # ---- playing -------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 import traceback
 from collections.abc import Mapping, Sequence
@@ -16,10 +17,12 @@ from textual.filter import LineFilter
 from textual.theme import Theme
 from textual.worker import Worker, WorkerState
 
+from specdash.monitor.words import ALARM_STATES
 from specdash.sanitise import sanitise
 from specdash.source import Source
 from specdash.tui import files
 from specdash.tui.asciimode import AsciiFilter
+from specdash.tui.notify import notification
 from specdash.tui.paint import Span, row
 from specdash.tui.palette import SpecdashCommands
 from specdash.tui.prompts import ScreenPrompter
@@ -50,7 +53,9 @@ class SpecdashApp(App[int]):
         ascii_only: bool = False,
         prefer: str | None = None,
         prompter: ScreenPrompter | None = None,
+        quiet: bool = False,
     ) -> None:
+        """``quiet``: no bell, no notification, and the terminal's title stays as it is."""
         super().__init__()
         self.sources = tuple(sources)
         self.crash_file: Path | None = None
@@ -58,6 +63,7 @@ class SpecdashApp(App[int]):
         self._ascii = AsciiFilter(enabled=ascii_only)
         self._prefer = prefer
         self._told_title = ""
+        self._quiet = quiet
         self.animation_level = "none"
         for extra in (themes or {}).values():
             self.register_theme(extra)
@@ -119,8 +125,21 @@ class SpecdashApp(App[int]):
 
     # ---- the terminal --------------------------------------------------------------------------------
 
+    def bell(self) -> None:
+        """Ring, unless nobody wants to hear it."""
+        if not self._quiet:
+            super().bell()
+
+    def on_dashboard_alarm(self, event: Dashboard.Alarm) -> None:
+        """Bell and notification, once for each time that a server stalls, crashes or degrades."""
+        self.bell()
+        if not self._quiet:
+            self._write_terminal(notification(f"specdash {event.host}", event.text, os.environ))
+
     def _tell_title(self) -> None:
         """The terminal's title: the worst state, so that a tab far away tells."""
+        if self._quiet:
+            return
         title = terminal_title(self.board)
         if title != self._told_title:
             self._told_title = title
@@ -155,10 +174,11 @@ class SpecdashApp(App[int]):
 
 
 def terminal_title(board: Dashboard) -> str:
-    """``✖ gpubox STALLED``: the first server with an alarm, else the chosen one."""
+    """``✖ gpubox stalled``: the first server with an alarm that stands, else the chosen one."""
     for state in board.states:
+        alarms = {a.key.removeprefix("server:").partition("/")[0] for a in state.alerts if a.alarm}
         for server in state.servers:
-            if server.state in ("stalled", "crashed", "degraded"):
+            if server.key in alarms and server.state in ALARM_STATES:
                 return f"{state_span(server).text.split(' ')[0]} {host_name(state)} {server.state}"
     server_now, state_now = board.server, board.state
     if server_now is None:

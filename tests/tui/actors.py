@@ -101,6 +101,9 @@ class HostSource:
     def acknowledge(self, alert_key: str) -> None:
         self.alerts = ()
 
+    def snooze(self, alert_key: str) -> None:
+        self.alerts = ()
+
     def unlock(self) -> None:
         if self.locked:
             raise SpecdashError(self.locked, "connect without it")

@@ -29,8 +29,10 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def make_app() -> Make:
     """An app over sources, in our colours."""
 
-    def make(*sources: Source, theme: str | None = None, ascii_only: bool = False) -> SpecdashApp:
+    def make(
+        *sources: Source, theme: str | None = None, ascii_only: bool = False, quiet: bool = False
+    ) -> SpecdashApp:
         known, name = themes.resolve(theme)
-        return SpecdashApp(sources, themes=known, theme=name, ascii_only=ascii_only)
+        return SpecdashApp(sources, themes=known, theme=name, ascii_only=ascii_only, quiet=quiet)
 
     return make

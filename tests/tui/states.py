@@ -14,6 +14,8 @@ from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
 from specdash.monitor.frames import Card
 from specdash.monitor.state import (
     Alert,
+    Event,
+    EventKind,
     Figures,
     Gpu,
     HostFacts,
@@ -27,7 +29,7 @@ from specdash.monitor.state import (
     Server,
     Step,
 )
-from specdash.monitor.words import PHASE_TITLES, Phase
+from specdash.monitor.words import PHASE_TITLES, Phase, Severity
 from tests.tui.logs import LOG_LINES, MILESTONES, log_of
 
 NOW = 1_795_990_000.0
@@ -51,6 +53,7 @@ class FakeSource:
     logs: dict[str, LogBuffer] = field(default_factory=dict)
     watch_only: bool = False
     acknowledged: list[str] = field(default_factory=list)
+    snoozed: list[str] = field(default_factory=list)
     refreshed: int = 0
     stopped: bool = False
     listeners: list[Callable[[], None]] = field(default_factory=list)
@@ -85,6 +88,11 @@ class FakeSource:
 
     def acknowledge(self, alert_key: str) -> None:
         self.acknowledged.append(alert_key)
+        kept = tuple(alert for alert in self.state.alerts if alert.key != alert_key)
+        self.set(msgspec.structs.replace(self.state, alerts=kept))
+
+    def snooze(self, alert_key: str) -> None:
+        self.snoozed.append(alert_key)
         kept = tuple(alert for alert in self.state.alerts if alert.key != alert_key)
         self.set(msgspec.structs.replace(self.state, alerts=kept))
 
@@ -453,7 +461,7 @@ def stalled() -> HostState:
         alerts=(
             Alert(
                 key=f"server:{KEY}/stalled", at=NOW - 52, severity="error", next_key="server.kill",
-                text="sglang:30000 stalled in graph capture: 4/8 since 8:02:51",
+                text="sglang:30000 stalled in graph capture: 4/8 since 8:02:51", alarm=True,
             ),
         ),
     )  # fmt: skip
@@ -496,7 +504,7 @@ def crashed() -> HostState:
         alerts=(
             Alert(
                 key=f"server:{KEY}/crashed", at=NOW - 48, severity="error", next_key="config.patch",
-                text="sglang:30000 crashed: draft and target context lengths differ",
+                text="sglang:30000 crashed: draft and target context lengths differ", alarm=True,
             ),
         ),
     )  # fmt: skip
@@ -575,6 +583,28 @@ def two_servers() -> HostState:
     )
     state = serving()
     return msgspec.structs.replace(state, servers=(*state.servers, second))
+
+
+def eventful() -> HostState:
+    """A night: found hung, killed by somebody, started again, the link lost meanwhile."""
+    name = "sglang:30000"
+    told: tuple[tuple[float, EventKind, Severity, str], ...] = (
+        (3600, "link", "info", "connected"),
+        (3600, "process", "info", "sglang:30000: process 4011 was found, up 8:02:51"),
+        (3599, "alert", "error", f"{name} stalled in graphs, no progress for 8:02:51 (TP3 holds them up)"),
+        (3000, "alert", "error", f"{name} crashed in graphs: its main process is gone, 608 GB are left"),
+        (2990, "process", "info", "sglang:30000: new process 4242"),
+        (2000, "link", "warning", "connection lost: no answer for 10 s"),
+        (1959, "link", "info", "connected again after 41 s"),
+        (600, "alert", "error", "sglang:30000 stalled in serving, no progress for 1:00"),
+        (564, "recovery", "info", "sglang:30000 moved again after 1:36"),
+    )  # fmt: skip
+    return msgspec.structs.replace(
+        serving(),
+        events=tuple(
+            Event(at=NOW - ago, kind=kind, severity=how, text=text) for ago, kind, how, text in told
+        ),
+    )
 
 
 def degraded() -> HostState:

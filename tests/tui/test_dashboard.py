@@ -209,22 +209,6 @@ async def test_acknowledging_takes_the_newest_alert_away(make_app: Make) -> None
         assert "x acknowledge" not in screen_lines(app)[-1]
 
 
-async def test_the_bell_rings_once_for_an_alarm_of_any_host(
-    make_app: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quiet, source = states.source(states.serving()), states.source(states.capture())
-    app = make_app(quiet, source)
-    rung: list[int] = []
-    monkeypatch.setattr(app, "bell", lambda: rung.append(1))
-    async with app.run_test(size=(80, 24)) as pilot:
-        await settle(pilot)
-        assert not rung
-        source.set(states.stalled())
-        await settle(pilot)
-        await settle(pilot)
-        assert rung == [1]
-
-
 async def test_retry_asks_the_source_and_says_so(make_app: Make) -> None:
     source = states.source(states.lost())
     app = make_app(source)

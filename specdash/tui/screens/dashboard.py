@@ -18,12 +18,13 @@ from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.pace import Pace
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.handlers import HANDLERS
+from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices
 from specdash.tui.widgets.figures import FiguresPane
 from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
-from specdash.tui.widgets.header import Header
+from specdash.tui.widgets.header import Header, host_name
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.painted import TonedScreen
 from specdash.tui.widgets.panel import Banner, PanelPane
@@ -54,6 +55,13 @@ class Dashboard(TonedScreen):
 
     class Shown(Message):
         """The first picture is on the terminal: now there is time to connect."""
+
+    class Alarm(Message):
+        """A server needs a person: somebody who looks elsewhere should know."""
+
+        def __init__(self, host: str, text: str) -> None:
+            super().__init__()
+            self.host, self.text = host, text
 
     def __init__(
         self, sources: Sequence[Source], *, prefer: str | None = None, pace: Pace | None = None
@@ -215,6 +223,9 @@ class Dashboard(TonedScreen):
         self.query_one(AlertLine).look(state, watch_only=watch, plan=told)
         self._look_keys()
         self._ring()
+        for screen in self.app.screen_stack:
+            if isinstance(screen, Overlay):
+                screen.look()
 
     def _panel(self, state: HostState, server: Server | None) -> Panel | None:
         """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
@@ -242,12 +253,16 @@ class Dashboard(TonedScreen):
         )
 
     def _ring(self) -> None:
-        """Once for each alert that is an error, of any host: the bell, and the terminal's title."""
+        """Once for each server of any host that stalls, crashes or degrades."""
         for state in self.states:
             for alert in state.alerts:
-                if alert.severity == "error" and alert.key not in self._rung:
+                if alert.alarm and alert.key not in self._rung:
                     self._rung.add(alert.key)
-                    self.app.bell()
+                    self.post_message(self.Alarm(host_name(state), alert.text))
+
+    def remind(self, key: str) -> None:
+        """Tell of this alert again when it comes back."""
+        self._rung.discard(key)
 
     # ---- what is done --------------------------------------------------------------------------------
 

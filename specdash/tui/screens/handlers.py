@@ -11,6 +11,7 @@ from specdash.tui import files, say
 from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.help import HelpScreen
+from specdash.tui.screens.looking import LOOKING_HANDLERS
 from specdash.tui.widgets.choices import ChoiceStrip, choices
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
@@ -227,6 +228,7 @@ HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "view.freeze": _freeze,
     "alert.ack": _acknowledge,
     "conn.retry": _retry,
+    **LOOKING_HANDLERS,
     **ACTING_HANDLERS,
     "palette": lambda board: board.app.action_command_palette(),
     "help": _help,

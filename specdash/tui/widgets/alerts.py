@@ -5,7 +5,7 @@ from __future__ import annotations
 from specdash.monitor.state import HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
-from specdash.tui.paint import Row, Span, dim, row, spread
+from specdash.tui.paint import Row, Span, dim, row, spread, width_of
 from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES
 from specdash.tui.widgets.painted import Painted
 
@@ -22,11 +22,13 @@ def alert_row(state: HostState, width: int, *, watch_only: bool = False) -> Row:
     if helps and action is not None:
         words = action.verb if action.risk == "hard" else action.help
         hint = row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
-    left = row(Span(f" {SEVERITY_GLYPHS[newest.severity]} ", tone), Span(newest.text, tone), hint)
+    left = row(Span(f" {SEVERITY_GLYPHS[newest.severity]} ", tone), Span(newest.text, tone))
     right = f"{say.age(state.now - newest.at)} ago"
     if len(state.alerts) > 1:
         right += f"   {len(state.alerts)} alerts"
-    return spread(left, row(dim(right), " "), width)
+    if width_of(left) + width_of(hint) + len(right) + 3 <= width:  # half a hint is none
+        left = row(left, hint)
+    return spread(left, row(Span(right, "dim", "view.events"), " "), width)
 
 
 class AlertLine(Painted):

@@ -1,0 +1,41 @@
+"""What the keys do that look closer: alerts that may wait, what has happened, detail. Nothing here acts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from specdash.tui import say
+from specdash.tui.paint import Span, dim, row
+from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.eventlist import event_rows
+from specdash.tui.widgets.header import host_name
+
+if TYPE_CHECKING:
+    from specdash.tui.screens.dashboard import Dashboard
+
+
+def _snooze(board: Dashboard) -> None:
+    alerts = board.state.alerts
+    if not alerts:
+        board.flash(row(dim("no alert to snooze")))
+        return
+    newest = max(alerts, key=lambda alert: alert.at)
+    board.remind(newest.key)
+    board.source.snooze(newest.key)
+    board.apply()
+    board.flash(row(Span("snoozed"), dim(" for ten minutes: it comes back if it still holds")))
+
+
+def _events(board: Dashboard) -> None:
+    def title() -> tuple[Span, ...]:
+        many = say.plural(len(board.state.events), "event")
+        return row(Span(f"what has happened on {host_name(board.state)}", "strong"), dim(f"   {many}"))
+
+    board.app.push_screen(Overlay(title, lambda width: event_rows(board.state, width), again="o"))
+
+
+LOOKING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
+    "alert.snooze": _snooze,
+    "view.events": _events,
+}

@@ -1,0 +1,192 @@
+"""An alarm is told once, wherever the operator looks; what has happened can be read later."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from specdash.monitor.state import HostState
+from specdash.tui.app import SpecdashApp, terminal_title
+from specdash.tui.notify import notification
+from specdash.tui.paint import text_of, width_of
+from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.alerts import alert_row
+from specdash.tui.widgets.eventlist import event_rows
+from tests.tui import states
+from tests.tui.conftest import Make
+from tests.tui.reading import screen_lines, screen_text, settle, until
+
+
+class Ear:
+    """What a terminal was sent beside pictures."""
+
+    def __init__(self, app: object, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.heard: list[str] = []
+        monkeypatch.setattr(app, "_write_terminal", self.heard.append)
+        monkeypatch.delenv("TMUX", raising=False)
+        monkeypatch.delenv("VTE_VERSION", raising=False)
+        monkeypatch.setenv("TERM", "xterm-256color")
+
+    @property
+    def notes(self) -> list[str]:
+        return [code for code in self.heard if code.startswith("\x1b]9;")]
+
+
+def opened(app: SpecdashApp) -> bool:
+    return isinstance(app.screen, Overlay)
+
+
+def degraded_with_alert() -> HostState:
+    state = states.degraded()
+    alert = msgspec.structs.replace(
+        states.stalled().alerts[0],
+        key=f"server:{states.KEY}/degraded/1",
+        severity="warning",
+        text="it serves, but",
+    )
+    return msgspec.structs.replace(state, alerts=(alert,))
+
+
+async def test_each_stall_crash_and_degradation_of_any_host_is_told_once(
+    make_app: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quiet, source = states.source(states.serving()), states.source(states.capture())
+    app = make_app(quiet, source)
+    rung: list[int] = []
+    monkeypatch.setattr(app, "bell", lambda: rung.append(1))
+    ear = Ear(app, monkeypatch)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert not rung
+        for state in (states.stalled(), states.crashed(), degraded_with_alert()):
+            source.set(state)
+            await settle(pilot)
+            await settle(pilot)
+        assert rung == [1, 1, 1]
+        assert ear.notes[0] == (
+            "\x1b]9;specdash gpubox: sglang:30000 stalled in graph capture: 4/8 since 8:02:51\x07"
+        )
+        assert len(ear.notes) == 3
+
+
+async def test_a_warning_about_a_card_rings_no_bell(make_app: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = make_app(states.source(states.no_server()))
+    ear = Ear(app, monkeypatch)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "▲ GPU 1" in screen_text(app)
+        assert not ear.notes
+
+
+async def test_quiet_means_no_bell_no_notification_and_no_title(
+    make_app: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = make_app(states.source(states.stalled()), quiet=True)
+    ear = Ear(app, monkeypatch)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app._tell_title()
+        assert ear.heard == ["\x1b[22;2t"], "only the terminal's own title is kept"
+
+
+async def test_the_title_tells_an_alarm_until_it_is_acknowledged(make_app: Make) -> None:
+    source = states.source(states.stalled())
+    app = make_app(source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        assert terminal_title(board) == "✖ gpubox stalled"
+        await pilot.press("x")
+        await settle(pilot)
+        assert terminal_title(board) == "gpubox sglang:30000 stalled"
+
+
+async def test_a_snoozed_alert_may_wait_and_rings_again_when_it_comes_back(
+    make_app: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = states.source(states.stalled())
+    app = make_app(source)
+    ear = Ear(app, monkeypatch)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("X")
+        await until(pilot, "snoozed for ten minutes")
+        assert source.snoozed == [f"server:{states.KEY}/stalled"]
+        assert len(ear.notes) == 1
+        source.set(states.stalled())
+        await settle(pilot)
+        assert len(ear.notes) == 2
+
+
+async def test_what_has_happened_opens_over_the_dashboard_and_grows_while_it_is_read(make_app: Make) -> None:
+    source = states.source(states.eventful())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("o")
+        await pilot.pause()
+        text = screen_text(app)
+        assert "what has happened on gpubox   9 events" in text
+        assert "✓ sglang:30000 moved again after 1:36" in text
+        assert "▸ sglang:30000: new process 4242" in text
+        assert text.index("moved again") < text.index("connection lost"), "the newest is the first"
+        more = (*source.state.events, msgspec.structs.replace(source.state.events[-1], text="and once more"))
+        source.set(msgspec.structs.replace(source.state, events=more))
+        await settle(pilot)
+        assert "and once more" in screen_text(app)
+        for key in ("o", "escape", "q"):
+            assert opened(app)
+            await pilot.press(key)
+            await settle(pilot)
+            assert not opened(app)
+            assert app.is_running
+            await pilot.press("o")
+            await pilot.pause()
+
+
+async def test_the_list_is_found_by_name_and_by_a_click_on_the_alert_line(make_app: Make) -> None:
+    app = make_app(states.source(states.stalled()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.click("#alert", offset=(screen_lines(app)[-2].index("52 s ago"), 0))
+        await pilot.pause()
+        assert "nothing has happened since we look" in screen_text(app)
+        await pilot.press("escape")
+        await pilot.press("colon", *"events")
+        await until(pilot, "events  (o)")
+
+
+def test_a_long_event_is_wrapped_and_no_row_is_wider_than_the_sheet() -> None:
+    for width in (56, 76, 116):
+        rows = event_rows(states.eventful(), width)
+        assert all(width_of(row) <= width for row in rows)
+        text = " ".join(" ".join(map(text_of, rows)).split())
+        assert "608 GB are left" in text.replace(" 50:00 ago", "")
+
+
+def test_half_a_hint_is_not_shown() -> None:
+    assert "…" not in text_of(alert_row(states.crashed(), 80))
+    assert "— P patch" in text_of(alert_row(states.crashed(), 120))
+    assert all(width_of(alert_row(states.crashed(), width)) <= width for width in range(60, 130))
+
+
+@pytest.mark.parametrize(
+    ("environ", "code"),
+    [
+        ({"TERM": "xterm-256color"}, "\x1b]9;specdash box: a, b\x07"),
+        ({"TERM": "foot"}, "\x1b]777;notify;specdash box;a, b\x07"),
+        ({"TERM": "rxvt-unicode-256color"}, "\x1b]777;notify;specdash box;a, b\x07"),
+        ({"TERM": "xterm-256color", "VTE_VERSION": "7600"}, "\x1b]777;notify;specdash box;a, b\x07"),
+        ({"TERM": "tmux-256color", "TMUX": "/tmp/x"}, "\x1bPtmux;\x1b\x1b]9;specdash box: a, b\x07\x1b\\"),
+    ],
+)
+def test_a_notification_is_one_code_in_the_dialect_of_the_terminal(
+    environ: dict[str, str], code: str
+) -> None:
+    assert notification("specdash box", "a; b", environ) == code
+
+
+def test_a_notification_can_carry_no_code_of_a_host() -> None:
+    code = notification("x\x07\x1b]52;c;QQ==\x07", "\x9b2J\x1b\\ end", {"TERM": "xterm"})
+    assert code.count("\x1b") == 1
+    assert code.count("\x07") == 1
+    assert code.endswith("end\x07")

@@ -21,6 +21,8 @@ _SHELLS_AND_TOOLS = frozenset(
 """Programs whose arguments may name a server without being one: they start, show or look for it."""
 
 _INTERPRETER = re.compile(r"^(?:python[\d.]*t?|pypy[\d.]*|uv|ray)$")
+_MODULE = re.compile(r"-[bBdEiIOPqsSuvx]*m(?!-)(.*)", re.DOTALL)
+"""Python's switch, alone, behind others (``-um``) or glued to its module."""
 
 
 def program(argv: Sequence[str]) -> str:
@@ -45,8 +47,9 @@ def _program(argv: tuple[str, ...]) -> str:
     rest = list(argv[1:])
     while rest:
         word = rest[0]
-        if word == "-m" and len(rest) > 1:
-            return " ".join(rest)
+        module = _MODULE.match(word)
+        if module and (module[1] or len(rest) > 1):
+            return " ".join(filter(None, ("-m", module[1], *rest[1:])))
         if word == "-c":
             return " ".join(("-c", *rest[1:]))
         if word in ("-X", "-W"):
@@ -54,8 +57,14 @@ def _program(argv: tuple[str, ...]) -> str:
         elif word.startswith("-"):
             rest = rest[1:]
         else:
-            return " ".join((_basename(word), *rest[1:]))
+            return " ".join((_script(word), *rest[1:]))
     return ""
+
+
+def _script(path: str) -> str:
+    """A file by its name; a module by its package, too (``sglang/launch_server.py``)."""
+    parts = path.rstrip("/").split("/")
+    return "/".join(parts[-2:]) if parts[-1].endswith(".py") else parts[-1]
 
 
 def _basename(path: str) -> str:

@@ -17,14 +17,14 @@ class Titles(msgspec.Struct, frozen=True, kw_only=True):
 
     engine: str
     main: re.Pattern[str]
-    """Searched in the command line from the program's name on."""
+    """Must match the command line from the program's name on: whatever names a server later is none."""
     member: re.Pattern[str]
     """Searched in the process title: this process belongs to such an engine."""
     rank: re.Pattern[str]
     """Searched in the process title; group ``rank`` is ``TP3``, empty where only one worker exists."""
     default_port: int
     watch: tuple[str, ...] = ()
-    """What the agent searches command lines for; wider than ``main``, which sees them stripped."""
+    """What the agent searches whole command lines for; ``main`` sees them stripped, and from the front."""
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ def discover(table: Sequence[Process], engines: Iterable[Titles]) -> tuple[Famil
     for process in table:
         by_parent.setdefault(process.ppid, []).append(process)
     for titles in engines:
-        mains = [p for p in table if p.state != "Z" and titles.main.search(program(p.argv))]
+        mains = [p for p in table if p.state != "Z" and titles.main.match(program(p.argv))]
         mains = _without_copies(mains, table)
         for main in mains:
             members = _members(main, mains, titles, table, by_parent)

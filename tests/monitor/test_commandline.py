@@ -17,6 +17,9 @@ from specdash.monitor.commandline import flag, launch_facts, program
         (["VLLM::Worker_TP0"], "VLLM::Worker_TP0"),
         (["sglang::scheduler_TP3"], "sglang::scheduler_TP3"),
         (["python3", "-c", "import sys"], "-c import sys"),
+        (["python3", "-um", "sglang.launch_server", "--tp", "2"], "-m sglang.launch_server --tp 2"),
+        (["python3", "-msglang.launch_server"], "-m sglang.launch_server"),
+        (["python3", "/src/sglang/launch_server.py", "--tp", "2"], "sglang/launch_server.py --tp 2"),
     ],
 )
 def test_the_program_is_what_the_interpreter_runs(argv: list[str], said: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -77,6 +78,51 @@ def test_workers_without_their_main_process_are_an_orphaned_server() -> None:
 def test_a_child_that_left_the_tree_is_known_by_session_and_title() -> None:
     table = [*sglang(100, 30000, 100), process(150, 1, "sglang::scheduler_TP2", sid=100)]
     assert 150 in only(discover(table, TITLES)).ranks
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ("node", "/usr/bin/agent", "please run vllm serve m"),
+        ("make", "vllm serve"),
+        ("rsync", "x/vllm serve", "y"),
+        ("tini", "--", "vllm", "serve", "m"),
+        ("apptainer", "exec", "x.sif", "vllm", "serve", "m"),
+        ("/opt/conda/bin/python", "/opt/conda/bin/conda", "run", "-n", "x", "vllm", "serve", "m"),
+        ("uv", "run", "vllm", "serve", "m"),
+        ("SCREEN", "-dmS", "x", "vllm", "serve", "m"),
+        ("tmux: server", "new", "vllm serve m"),
+        ("python3", "-m", "ipykernel_launcher", "-f", "vllm serve"),
+        ("python3", "-c", "import os; os.system('vllm serve m')"),
+        ("python3", "/usr/bin/vllm", "bench", "serve"),
+        ("python3", "/home/u/vllm.py", "serve"),
+    ],
+    ids=" ".join,
+)
+def test_whoever_starts_or_names_a_server_is_none(argv: tuple[str, ...]) -> None:
+    assert discover([process(100, 1, *argv, sid=100)], TITLES) == ()
+    child = process(101, 100, "python3", "/usr/bin/vllm", "serve", "m", sid=100)
+    assert only(discover([process(100, 1, *argv, sid=100), child], TITLES)).main.pid == 101
+
+
+@pytest.mark.parametrize(
+    ("argv", "engine"),
+    [
+        (("vllm", "serve", "m"), "vllm"),
+        (("python3", "/v/bin/vllm", "serve", "m"), "vllm"),
+        (("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "m"), "vllm"),
+        (("python3", "-m", "vllm.entrypoints.cli.main", "serve", "m"), "vllm"),
+        (("python3", "-um", "sglang.launch_server", "--tp", "2"), "sglang"),
+        (("python3", "/src/sglang/launch_server.py", "--tp", "2"), "sglang"),
+        (("python3", "/v/bin/sglang", "serve", "--model-path", "m"), "sglang"),
+    ],
+)
+def test_every_way_to_start_a_server_is_known_here_and_to_the_agent(
+    argv: tuple[str, ...], engine: str
+) -> None:
+    assert only(discover([process(100, 1, *argv)], TITLES)).engine == engine
+    watched = [pattern for titles in TITLES for pattern in titles.watch]
+    assert any(re.search(pattern, " ".join(argv)) for pattern in watched)
 
 
 def test_a_host_without_servers_has_none() -> None:

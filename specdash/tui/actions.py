@@ -112,7 +112,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("alert.snooze", ("X",), "X", "snooze", "the newest alert may wait ten minutes", "view"),
     Action("view.events", ("o",), "o", "events", "what has happened: alarms, recoveries, the link", "view"),
     Action("conn.retry", ("r",), "r", "refresh", "look again now; reconnect now", "view", width=110),
-    _later("view.env", "v", "environment", "the environment by rank", "view"),
+    Action("view.env", ("v",), "v", "environment", "the environment by rank", "view"),
     _later("evidence", "d", "evidence", "an evidence bundle to a file", "view"),
     _later("server.token", "T", "token", "ask for one token", "server", risk="soft"),
     _acts("server.kill", "K", "kill", "stop the server by its ladder, verify its GPUs", width=120),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -14,6 +15,8 @@ from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
 from specdash.monitor.frames import Card
 from specdash.monitor.state import (
     Alert,
+    EnvCell,
+    EnvRow,
     Event,
     EventKind,
     Figures,
@@ -605,6 +608,29 @@ def eventful() -> HostState:
             Event(at=NOW - ago, kind=kind, severity=how, text=text) for ago, kind, how, text in told
         ),
     )
+
+
+def mixed_environment() -> HostState:
+    """One variable did not reach a rank, one was rewritten by the engine, titles cover the rest."""
+    seen, missing = partial(EnvCell, state="seen"), EnvCell(state="missing")
+    ranks = [f"TP{i}" for i in range(8)]
+    algo = {rank: missing if rank == "TP3" else seen(value="Ring") for rank in ranks}
+    proto = {rank: EnvCell(state="rewritten", value="Simple", source="NCCL") for rank in ranks}
+    hidden = {r: EnvCell(state="unknown", value="0,1,2,3,4,5,6,7", source="resource tracker") for r in ranks}
+    rows = (
+        EnvRow(name="CUDA_VISIBLE_DEVICES", main=seen(value="0,1,2,3,4,5,6,7"), cells=hidden),
+        EnvRow(name="NCCL_ALGO", main=seen(value="Ring"), cells=algo),
+        EnvRow(name="NCCL_DEBUG", main=seen(value="INFO"), cells=dict.fromkeys(ranks, seen(value="INFO"))),
+        EnvRow(name="NCCL_PROTO", main=seen(value="LL"), cells=proto),
+        EnvRow(
+            name="SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN",
+            main=missing,
+            cells=dict.fromkeys(ranks, EnvCell(state="unknown")),
+        ),
+    )
+    state = serving()
+    now = msgspec.structs.replace(state.servers[0], environment=rows)
+    return msgspec.structs.replace(state, servers=(now,))
 
 
 def degraded() -> HostState:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from specdash.tui import say
-from specdash.tui.paint import Span, dim, row
+from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.envtable import env_rows, env_title
 from specdash.tui.widgets.eventlist import event_rows
 from specdash.tui.widgets.header import host_name
 
@@ -28,14 +29,29 @@ def _snooze(board: Dashboard) -> None:
 
 
 def _events(board: Dashboard) -> None:
-    def title() -> tuple[Span, ...]:
+    def title() -> Row:
         many = say.plural(len(board.state.events), "event")
         return row(Span(f"what has happened on {host_name(board.state)}", "strong"), dim(f"   {many}"))
 
     board.app.push_screen(Overlay(title, lambda width: event_rows(board.state, width), again="o"))
 
 
+def _environment(board: Dashboard) -> None:
+    if board.server is None:
+        board.flash(row(dim("no server to look into")))
+        return
+
+    def title() -> Row:
+        return env_title(board.server) if board.server is not None else row(dim("the server is gone"))
+
+    def rows(width: int) -> list[Row]:
+        return env_rows(board.server, width) if board.server is not None else []
+
+    board.app.push_screen(Overlay(title, rows, again="v"))
+
+
 LOOKING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "alert.snooze": _snooze,
     "view.events": _events,
+    "view.env": _environment,
 }

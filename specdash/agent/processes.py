@@ -7,7 +7,7 @@ numbers that move are read at each look.
 import os
 import re
 
-from specdash.agent import procfs, sockets, wire
+from specdash.agent import crowd, procfs, sockets, wire
 from specdash.agent.crew import Crew, Stuck
 from specdash.agent.details import GONE, Watched
 from specdash.agent.strangers import Strangers
@@ -60,6 +60,7 @@ class Processes(object):
         self.host = host
         self.crew = Crew("processes", self._round, PATIENCE, host.monotonic, complain)
         self._send = send
+        self._complain = complain
         self._owners = owners
         self._request: "tuple[list[Pattern[str]], list[Pattern[str]], float]" = ([], [], 1.0)
         self._patterns: "list[Pattern[str]]" = []
@@ -175,7 +176,14 @@ class Processes(object):
         while found:
             found = {pid for pid, seen in self._seen.items() if seen.ppid in chosen and pid not in chosen}
             chosen |= found
-        for pid in chosen.difference(self._watched):
+        fresh = chosen.difference(self._watched)
+        matched = {pid for pid in fresh if self._seen[pid].matched}
+        owners = frozenset(self._owners())
+        heads = {pid for pid in matched if pid in owners or self._seen[pid].ppid not in chosen}
+        taken, left_out = crowd.choose(fresh, heads, matched, len(self._watched))
+        if left_out:
+            self._complain(crowd.LEFT_OUT)
+        for pid in taken:
             process = self._take_up(pid)
             if process:
                 self._watched[pid] = process
@@ -262,7 +270,10 @@ class Processes(object):
             "list": [process.as_json(self._listening) for process in processes],
             "denied": sum(process.denied for process in processes),
         }
-        self._send(fit(frame))
+        important = {
+            pid for pid, process in self._watched.items() if self._seen[pid].matched or process.sockets
+        }
+        self._send(crowd.fit(frame, important))
 
 
 def user_name(uid: int) -> str:
@@ -273,23 +284,3 @@ def user_name(uid: int) -> str:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
         return str(uid)
-
-
-def fit(frame: "Json") -> "Json":
-    """Shorten command lines until the frame is no longer than frames should be."""
-    for longest in (2048, 512, 128):
-        if len(wire.encode(frame)) <= wire.MAX_FRAME:
-            break
-        for process in frame["list"]:
-            process["argv"] = shorten(process["argv"], longest)
-    return frame
-
-
-def shorten(argv: "list[str]", longest: int) -> "list[str]":
-    """The first so many characters of a command line, with an ellipsis where something was cut."""
-    room = longest
-    for index, argument in enumerate(argv):
-        room -= len(argument) + 1
-        if room < 0:
-            return argv[:index] + [argument[: max(0, room + len(argument))] + "…"]
-    return argv

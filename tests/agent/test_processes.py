@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from specdash.agent import procfs, sockets, wire
+from specdash.agent.crowd import fit
 from specdash.agent.details import Watched
 from specdash.agent.host import Host
-from specdash.agent.processes import fit
 from specdash.monitor.frames import Process, Processes
 from tests.agent.driver import RunningAgent
 from tests.nvmlstub.stub import NvmlStub
@@ -403,7 +403,7 @@ def test_the_cgroup_that_tells_most_is_taken(raw: bytes, path: str | None) -> No
 
 def test_a_crowd_of_processes_still_fits_into_a_frame() -> None:
     process = {"pid": 1, "argv": ["python", "-c", "x" * 3000, "--more"]}
-    frame = fit({"t": "processes", "at": 1.0, "list": [dict(process) for _ in range(70)]})
+    frame = fit({"t": "processes", "at": 1.0, "list": [dict(process) for _ in range(70)]}, ())
     assert len(wire.encode(frame)) <= wire.MAX_FRAME
     assert frame["list"][0]["argv"][2].endswith("x…")
 

@@ -270,9 +270,8 @@ class Processes(object):
             "list": [process.as_json(self._listening) for process in processes],
             "denied": sum(process.denied for process in processes),
         }
-        important = {
-            pid for pid, process in self._watched.items() if self._seen[pid].matched or process.sockets
-        }
+        matched = {pid for pid, known in self._seen.items() if known.matched}
+        important = {process.pid for process in processes if process.pid in matched or process.sockets}
         self._send(crowd.fit(frame, important))
 
 

@@ -50,6 +50,8 @@ def find(state: HostState, launch: Launch, pid: object, known: object) -> Server
             return server
     old = known if isinstance(known, list) else []
     fresh = [server for server in state.servers if server.key not in old and server.engine == launch.engine]
+    # Workers may be seen a moment before what has started them: they are not the server.
+    fresh = [server for server in fresh if all(d.key != "orphan_processes" for d in server.diagnoses)]
     port = port_of(launch)
     return next((s for s in fresh if s.port == port), None) or (fresh[0] if len(fresh) == 1 else None)
 

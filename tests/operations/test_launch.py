@@ -190,6 +190,30 @@ async def test_the_end_of_an_earlier_start_in_the_same_log_is_not_taken_for_this
     assert plan.ok, plan.failed
 
 
+async def test_workers_that_are_seen_before_their_server_are_not_taken_for_it(
+    host: FakeHost, carry: Carry
+) -> None:
+    inner = begin()
+
+    def start(self: FakeHost, request: dict[str, Any]) -> int:
+        pid = inner(self, request)
+        found = self.servers.pop()
+        early = msgspec.structs.replace(
+            found,
+            key="501:5010",
+            pid=501,
+            start=5010,
+            state="crashed",
+            diagnoses=(diagnosis("orphan_processes"),),
+        )
+        self.servers.append(early)
+        return pid
+
+    host.on_launch = start
+    plan = await carry(await launching.prepare(host, WISH))
+    assert plan.ok, plan.failed
+
+
 async def test_a_start_that_ends_before_it_was_seen_says_its_exit_status(
     host: FakeHost, carry: Carry
 ) -> None:

@@ -31,7 +31,13 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
             servers.append(_still_there(before, family, frame.at))
         else:
             servers.append(_new_server(memory, family, frame.at))
-    gone = [_gone(server, frame.at) for key, server in known.items() if key not in adopted]
+    placed = {process.pid for family in families if not family.orphaned for process in family.members}
+    gone = [
+        _gone(server, frame.at)
+        for key, server in known.items()
+        # A worker that was seen before its main process was never a server of its own.
+        if key not in adopted and not (server.family.orphaned and server.family.main.pid in placed)
+    ]
     servers.extend(sorted(gone, key=lambda server: server.gone_at or 0.0)[-_GONE_KEPT:])
     listening = listeners(frame.list)
     servers = [_on_its_port(one, port_owner(one, listening, frame.at)) for one in servers]

@@ -309,3 +309,10 @@ def test_workers_found_without_their_main_process_are_all_counted_and_no_port_is
     seen = only_server(run(hello(), processes(1.0, *left), processes(3.0, *left)))
     assert (seen.name, seen.port) == ("sglang", None)
     assert "2 processes left behind" in seen.truth
+
+
+def test_a_worker_that_is_seen_before_its_main_process_is_no_server_of_its_own() -> None:
+    early = run(hello(), processes(9.0, *server()[1:]))
+    assert len(early.picture.servers) == 1
+    whole = run(processes(10.0, *server()), tick(11.0), memory=early)
+    assert [found.pid for found in whole.picture.servers] == [100]

@@ -12,6 +12,9 @@ ADAPTER_VARIABLE = "SPECDASH_HOST_ADAPTER"
 CLOCK_BOOTTIME = 7
 """Linux's clock that counts suspended time too; the ``time`` module names it only from Python 3.7 on."""
 
+SET_BY = 1.0
+"""Seconds from which on the wall clock was set, and not merely disciplined."""
+
 NETWORK_DISKS = frozenset(("nfs", "nfs4", "cifs", "smb3", "lustre", "beegfs", "ceph", "gpfs", "wekafs", "9p"))
 UNINTERESTING = ("/boot", "/dev", "/etc", "/proc", "/run", "/snap", "/sys", "/var/lib/docker")
 MOST_DISKS = 8
@@ -31,9 +34,19 @@ class Host(object):
     lock = "/tmp/specdash.lock"
     """One place for every user: whoever has it locked is at work on this host."""
 
+    _epoch: "float | None" = None
+    """The wall clock's reading at boot, as it was believed when we came."""
+
     def now(self) -> float:
-        """Seconds since the epoch on this host's clock: the ``at`` of every frame."""
-        return time.time()
+        """Seconds since the epoch on this host's clock: the ``at`` of every frame.
+
+        The clock may be set while we look (a machine that was moved or resumed), and every age would jump
+        with it: so it is read once and carried on by the time since boot.
+        """
+        since_boot = time.clock_gettime(CLOCK_BOOTTIME)
+        if self._epoch is None:
+            self._epoch = time.time() - since_boot
+        return self._epoch + since_boot
 
     def monotonic(self) -> float:
         """Seconds of real time: deadlines and heartbeats, on a simulated host too."""
@@ -62,15 +75,16 @@ class Host(object):
     def started_at(self, pid: int, start_ticks: int) -> float:
         """Seconds since the epoch at which a process began, from field 22 of ``/proc/PID/stat``."""
         ticks = os.sysconf("SC_CLK_TCK") or 100
-        return time.time() - (time.clock_gettime(CLOCK_BOOTTIME) - start_ticks / float(ticks))
+        return self.now() - (time.clock_gettime(CLOCK_BOOTTIME) - start_ticks / float(ticks))
 
     def process(self, row: "dict[str, Any]") -> "dict[str, Any]":
         """A process as it is about to be reported: a simulated host's processes sleep, and look busy."""
         return row
 
     def mtime(self, status: os.stat_result) -> float:
-        """A file's modification time on this host's clock."""
-        return status.st_mtime
+        """A file's modification time on this host's clock; files are stamped by the clock that may be set."""
+        was_set = time.time() - self.now()
+        return status.st_mtime - (was_set if abs(was_set) > SET_BY else 0.0)
 
     def nvml(self) -> "Any":
         """NVML's Python binding. Raises ImportError where it cannot be loaded."""

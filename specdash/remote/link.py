@@ -80,7 +80,7 @@ class Link:
         self._clock = clock or SystemClock()
         self._transport = transport
         self._jitter = jitter
-        self._host_clock = HostClock(self._clock.wall(), self._clock.monotonic())
+        self._host_clock = HostClock(self._clock.wall(), self._clock.monotonic(), self._clock.wall())
         self._work: asyncio.Task[None] | None = None
         self._channel: Channel | None = None
         self._pulse: Pulse | None = None
@@ -239,12 +239,16 @@ class Link:
             self._complain()
             return
         now = self._clock.monotonic()
-        self._host_clock.set(frame.at, now)
+        frame = self._host_clock.take(frame, now, self._clock.wall())
         if isinstance(frame, frames.Hello):
             self.failure, self._attempt = None, 0
             self._say("live")
         self._on_frame(frame, line)
         if isinstance(frame, frames.Hello):
+            if self._host_clock.set_by:
+                self._note(
+                    "info", f"its clock was set by {self._host_clock.set_by:+.0f} s; ages go on as before"
+                )
             self._ping(now)
         elif isinstance(frame, frames.Pong) and self._pulse:
             rtt = self._pulse.pong(frame.n, now)

@@ -1,3 +1,7 @@
+import msgspec
+import pytest
+
+from specdash.monitor import frames
 from specdash.remote.clock import HostClock
 from specdash.remote.pulse import Pulse
 
@@ -64,8 +68,64 @@ def test_a_wall_clock_set_back_is_no_sleep() -> None:
 
 
 def test_the_hosts_clock_is_carried_on_by_ours_and_over_a_sleep() -> None:
-    clock = HostClock(500.0, START)
-    clock.set(600.0, START + 10)
+    clock = HostClock(500.0, START, WALL)
+    clock.take(frames.Beat(at=600.0, n=1), START + 10, WALL + 10)
     assert clock.now(START + 12.5) == 602.5
     clock.skip(60)
     assert clock.now(START + 12.5) == 662.5
+
+
+def _hello(at: float, boot: str = "b", *, simulated: bool = False) -> frames.Hello:
+    who = {"proto": 1, "specdash": "0", "host": "h", "pid": 1, "uid": 0, "user": "u", "python": "3"}
+    return msgspec.convert(
+        {"t": "hello", "at": at, "boot": boot, "simulated": simulated, **who}, frames.Hello
+    )
+
+
+def _greeted(at: float = 1_000_000.0) -> HostClock:
+    clock = HostClock(WALL, START, WALL)
+    assert clock.take(_hello(at), START, WALL).at == at
+    return clock
+
+
+@pytest.mark.parametrize("set_by", [7200.0, -7200.0, 30.0])
+def test_a_host_whose_clock_was_set_while_we_were_away_goes_on_as_it_did(set_by: float) -> None:
+    clock = _greeted()
+    back = 1_000_060.0 + set_by
+    assert clock.take(_hello(back), START + 60, WALL + 60).at == 1_000_060.0
+    assert clock.set_by == set_by
+    log = frames.Log(at=back + 1, path="/x", file="1:1", offset=0, size=1, text="x", mtime=back - 5)
+    moved = clock.take(log, START + 61, WALL + 61)
+    assert isinstance(moved, frames.Log)
+    assert (moved.at, moved.mtime) == (1_000_061.0, 1_000_055.0)
+    one = frames.Process(pid=1, ppid=0, start=1, started=back - 100)
+    table = clock.take(frames.Processes(at=back + 2, list=(one,)), START + 62, WALL + 62)
+    assert isinstance(table, frames.Processes)
+    assert table.list[0].started == 999_960.0
+    assert clock.take(_hello(back + 60), START + 120, WALL + 120).at == 1_000_120.0, "and again"
+
+
+def test_what_we_slept_is_no_clock_that_was_set() -> None:
+    clock = _greeted()
+    assert clock.take(_hello(1_028_860.0), START + 60, WALL + 28_860).at == 1_028_860.0
+    clock.skip(3600)
+    assert clock.take(_hello(1_032_520.0), START + 120, WALL + 32_520).at == 1_032_520.0
+    assert clock.set_by == 0.0
+
+
+def test_our_own_clock_that_was_set_is_not_the_hosts() -> None:
+    clock = _greeted()
+    assert clock.take(_hello(1_000_060.0), START + 60, WALL - 7200).at == 1_000_060.0
+
+
+def test_another_boot_and_a_made_up_host_have_the_time_that_they_say() -> None:
+    assert _greeted().take(_hello(5000.0, "another"), START + 60, WALL + 60).at == 5000.0
+    assert _greeted().take(_hello(5000.0, simulated=True), START + 60, WALL + 60).at == 5000.0
+
+
+def test_bytes_of_a_log_that_waited_do_not_set_the_clock_back() -> None:
+    clock = _greeted()
+    clock.take(frames.Beat(at=1_000_100.0, n=1), START + 100, WALL + 100)
+    log = frames.Log(at=1_000_020.0, path="/x", file="1:1", offset=0, size=1, text="x")
+    assert clock.take(log, START + 100, WALL + 100).at == 1_000_020.0
+    assert clock.now(START + 100) == 1_000_100.0

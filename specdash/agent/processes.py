@@ -130,6 +130,8 @@ class Processes(object):
             seen = self._seen.get(pid)
             if seen is None or (now >= seen.check_at and pid not in self._watched):
                 fresh = self._examine(pid, now) or fresh
+        if fresh:
+            self._examine_parents(now)
         owners = [pid for pid in self._owners() if pid in self._seen and pid not in self._watched]
         for pid in owners:
             self._seen[pid].matched = True
@@ -140,6 +142,14 @@ class Processes(object):
             self._calm_from = now + CALM_AFTER
         # With thousands of kernel threads the list alone costs milliseconds.
         self._list_due = now + (CALM_PAUSE if now > self._calm_from else 0.0)
+
+    def _examine_parents(self, now: float) -> None:
+        """Whoever started a match may have become a server since we looked: both belong into one frame."""
+        parents = {seen.ppid for pid, seen in self._seen.items() if seen.matched and pid not in self._watched}
+        for pid in parents:
+            seen = self._seen.get(pid)
+            if seen is not None and not seen.matched:
+                self._examine(pid, now)
 
     def _examine(self, pid: int, now: float) -> bool:
         """Look whether a process matches; whether that may have changed the set of the watched."""

@@ -171,6 +171,31 @@ def test_a_program_that_becomes_a_server_is_noticed(make: Make, agent: RunningAg
         plain.communicate()
 
 
+def test_a_worker_is_never_told_of_without_the_server_that_has_just_started_it(agent: RunningAgent) -> None:
+    server = (
+        "import subprocess, sys\n"
+        f"subprocess.Popen(['sglang::scheduler_TP0 {MARK}', '-c', 'import sys; sys.stdin.read()'],"
+        f" executable={sys.executable!r})\n"
+        "sys.stdin.read()\n"
+    )
+    argv = [f"vllm serve {MARK}", "-c", server]
+    code = f"import os, sys; sys.stdin.readline(); os.execv({sys.executable!r}, {argv!r})"
+    launcher = subprocess.Popen(["launcher", "-c", code], executable=sys.executable, stdin=subprocess.PIPE)
+    try:
+        watch(agent, f"^(vllm serve|sglang::scheduler_TP0) {MARK}")
+        agent.wait(Processes)
+        assert launcher.stdin is not None
+        launcher.stdin.write(b"\n")
+        launcher.stdin.flush()
+        frame = agent.wait(Processes, lambda frame: any("scheduler" in p.argv[0] for p in frame.list))
+        assert [p.pid for p in frame.list if p.argv[0].startswith("vllm")] == [launcher.pid]
+    finally:
+        launcher.kill()
+        launcher.wait()
+        if launcher.stdin:
+            launcher.stdin.close()
+
+
 def test_chosen_variables_are_sent_and_secrets_never(make: Make, agent: RunningAgent) -> None:
     environment = {"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring", "HF_TOKEN": "hf_abc", "PATH": os.environ["PATH"]}
     server = make("vllm serve", "--api-key", "sk-123", "--hf-token=hf_xyz", env=environment)

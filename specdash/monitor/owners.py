@@ -126,13 +126,13 @@ def _keep_identity(card: Card, known: Card) -> Card:
 def _owner(
     pid: int, mib: int | None, table: Mapping[int, Process], servers: Mapping[int, Belonging]
 ) -> Owner:
-    mine = servers.get(pid)
+    mine, process = servers.get(pid), table.get(pid)
+    inner = process.nspid if process is not None and process.nspid != pid else None
     if mine:
-        return Owner(pid=pid, mib=mib, label=mine.label, server=mine.server)
-    process = table.get(pid)
+        return Owner(pid=pid, mib=mib, label=mine.label, server=mine.server, inner_pid=inner)
     if process is None:
         return Owner(pid=pid, mib=mib, label=f"pid {pid}", known=False)
-    return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}")
+    return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}", inner_pid=inner)
 
 
 def _unexplained_mib(card: Card, owners: tuple[Owner, ...]) -> int | None:

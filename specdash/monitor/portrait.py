@@ -67,6 +67,7 @@ def paint(
         last_progress_at=reading.last_progress_at,
         rail=drawn.rail,
         steps=drawn.steps,
+        checks=drawn.checks,
         eta_s=_eta(memory, judgement.state, learned, now),
         starts_known=learned.starts if learned else 0,
         ready_after_s=ready_after(reading, family.main.started, memory.seen_at),

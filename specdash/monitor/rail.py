@@ -9,8 +9,9 @@ import msgspec
 from specdash.monitor.documents import Milestone, Progress
 from specdash.monitor.limits import Learned
 from specdash.monitor.logtime import between
+from specdash.monitor.milestones import rank_order
 from specdash.monitor.reading import Item, ItemKey, LogReading
-from specdash.monitor.state import Mark, RailItem, Step
+from specdash.monitor.state import Check, Mark, RailItem, Step
 from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
 
 _OPTIONAL: frozenset[Phase] = frozenset({"compile", "dist_init"})
@@ -25,6 +26,7 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
     rail: tuple[RailItem, ...]
     steps: tuple[Step, ...]
+    checks: tuple[Check, ...]
     items: Mapping[ItemKey, Item]
     """Every milestone changes these, too."""
     rest: tuple[object, ...]
@@ -38,6 +40,7 @@ def draw(before: Drawn | None, reading: LogReading, state: State, learned: Learn
     return Drawn(
         rail=rail(reading, state, learned),
         steps=steps(reading, state),
+        checks=checks(reading.items),
         items=reading.items,
         rest=rest,
     )
@@ -135,6 +138,29 @@ def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
     return (*shown, Step(title="ready", mark=serving))
 
 
+def checks(items: Mapping[ItemKey, Item]) -> tuple[Check, ...]:
+    """Everything that was begun or ended, in the order in which it began."""
+    ordered = sorted(items.items(), key=lambda entry: (_first_line([entry[1]]), rank_order(entry[0][3])))
+    return tuple(
+        Check(
+            role=role,
+            phase=phase,
+            part=part,
+            rank=rank,
+            begin_line=item.begin_line,
+            end_line=item.end_line,
+            begin_time=item.begin_time,
+            end_time=item.end_time,
+            took_s=item.took_s,
+            done=item.done,
+            total=item.total,
+            unit=item.unit,
+            implied=item.implied,
+        )
+        for (role, phase, part, rank), item in ordered
+    )
+
+
 def _first_line(items: Iterable[Item]) -> int:
     return min((item.begin_line or item.end_line or 0 for item in items), default=0)
 
@@ -160,6 +186,9 @@ def _step(
     return Step(
         title=" ".join(filter(None, (PHASE_TITLES[phase], role if several_roles else None, part))),
         mark=mark,
+        phase=phase,
+        role=role,
+        part=part,
         took_s=_took(reading.milestones, phase, role, part) if mark == "done" else None,
         detail=detail,
     )

@@ -12,7 +12,7 @@ import msgspec
 
 from specdash.monitor.documents import Diagnosis, Milestone, Progress, Verdict
 from specdash.monitor.frames import Card, Disk, KernelLine
-from specdash.monitor.words import Phase, Role, Severity, State
+from specdash.monitor.words import Part, Phase, Role, Severity, State
 
 Mark = Literal["pending", "active", "done", "failed", "skipped"]
 LampSays = Literal["yes", "no", "waiting", "unknown"]
@@ -71,6 +71,8 @@ class Owner(Value, frozen=True, kw_only=True):
     """``TP0`` for a rank, else the process's short name, else ``pid 4242``."""
     server: str | None = None
     """Key of the server it belongs to."""
+    inner_pid: int | None = None
+    """Its number inside its own container, where that is another one."""
     known: bool = True
     """False: NVML names a pid that is not in this host's process table (container, or already gone)."""
 
@@ -129,11 +131,38 @@ class RailItem(Value, frozen=True, kw_only=True):
     worst_s: float | None = None
 
 
+class Check(Value, frozen=True, kw_only=True):
+    """What one rank has done of one phase of the start, by the log."""
+
+    role: Role
+    phase: Phase
+    part: Part | None = None
+    rank: str | None = None
+    """None: the whole server."""
+    begin_line: int | None = None
+    end_line: int | None = None
+    """None while it is at work."""
+    begin_time: str | None = None
+    end_time: str | None = None
+    """The log's own time stamps, as printed."""
+    took_s: float | None = None
+    """As the engine itself says."""
+    done: int | None = None
+    total: int | None = None
+    unit: str | None = None
+    implied: bool = False
+    """Its end was not printed: something later began on the same rank."""
+
+
 class Step(Value, frozen=True, kw_only=True):
     """One line of the step tracker: what, how far, what was seen."""
 
     title: str
     mark: Mark
+    phase: Phase | None = None
+    role: Role | None = None
+    part: Part | None = None
+    """Which of the server's checks it sums up."""
     took_s: float | None = None
     detail: str | None = None
     children: tuple[Step, ...] = ()
@@ -227,6 +256,8 @@ class Server(Value, frozen=True, kw_only=True):
     last_progress_at: float | None = None
     rail: tuple[RailItem, ...] = ()
     steps: tuple[Step, ...] = ()
+    checks: tuple[Check, ...] = ()
+    """The start rank by rank, in the order in which things began."""
     eta_s: float | None = None
     """Seconds until ready, by what earlier starts of this kind took; None where that cannot be said."""
     starts_known: int = 0

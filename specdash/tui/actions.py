@@ -55,8 +55,8 @@ def _acts(id_: str, key: str, verb: str, text: str, *, width: int | None = None)
 
 
 ACTIONS: Final[tuple[Action, ...]] = (
-    Action("move.down", ("j", "down"), "j ↓", "down", "one line down", "move"),
-    Action("move.up", ("k", "up"), "k ↑", "up", "one line up", "move"),
+    Action("move.down", ("j", "down"), "j ↓", "down", "one line down; the next card or step", "move"),
+    Action("move.up", ("k", "up"), "k ↑", "up", "one line up; the card or step before", "move"),
     Action("move.left", ("h", "left"), "h ←", "left", "to the left; on the strip: the server before", "move"),
     Action(
         "move.right", ("l", "right"), "l →", "right", "to the right; on the strip: the next server", "move"
@@ -107,7 +107,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action(
         "view.freeze", ("space",), "space", "freeze", "hold the display; data goes on", "view", "dashboard"
     ),
-    _later("detail", "enter", "detail", "detail of what is selected", "view"),
+    Action("detail", ("enter",), "enter", "detail", "all about the chosen card, phase, step or line", "view"),
     Action("alert.ack", ("x",), "x", "acknowledge", "the newest alert was seen", "view", width=60),
     Action("alert.snooze", ("X",), "X", "snooze", "the newest alert may wait ten minutes", "view"),
     Action("view.events", ("o",), "o", "events", "what has happened: alarms, recoveries, the link", "view"),

@@ -85,6 +85,14 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
     return blank + text if right else text + blank
 
 
+def columns(texts: Sequence[str], sizes: Sequence[int]) -> str:
+    """Texts under one another: so many cells each, set to the right where negative, as they are where 0."""
+    return "".join(
+        text if size == 0 else pad(text, abs(size), right=size < 0)
+        for text, size in zip(texts, sizes, strict=True)
+    )
+
+
 def cut(spans: Row, width: int) -> Row:
     """At most ``width`` cells of a row; the ellipsis has the tone of what it cuts."""
     if width_of(spans) <= width:

@@ -316,3 +316,14 @@ def test_a_worker_that_is_seen_before_its_main_process_is_no_server_of_its_own()
     assert len(early.picture.servers) == 1
     whole = run(processes(10.0, *server()), tick(11.0), memory=early)
     assert [found.pid for found in whole.picture.servers] == [100]
+
+
+def test_the_start_is_kept_rank_by_rank_with_where_the_log_says_so() -> None:
+    memory = run(log(12.0, LOADED.splitlines(keepends=True)[0], 9999), memory=start())
+    weights = [check for check in only_server(memory).checks if check.phase == "weights"]
+    assert [(check.rank, check.begin_line, check.end_line) for check in weights] == [
+        ("TP0", 6, 8),
+        ("TP1", 7, None),
+    ]
+    step = next(step for step in only_server(memory).steps if step.title == "weights")
+    assert (step.phase, step.role, step.part) == ("weights", "target", None)

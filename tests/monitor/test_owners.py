@@ -133,3 +133,9 @@ def test_where_every_process_is_seen_memory_without_an_owner_is_an_orphan(host: 
     gpu = container(card(76), **host).gpus[0]
     assert gpu.note is None
     assert (gpu.orphan_mib or 0) > 70 * GIB
+
+
+def test_an_owner_inside_a_container_is_known_by_both_its_numbers() -> None:
+    inside = {8: Process(pid=8, ppid=1, start=1, started=0.0, comm="python3", nspid=31), **TABLE}
+    gpu = observe_card(None, card(40, (8, 40 * GIB), (7, 0)), 0.0, inside, {}).gpu
+    assert [(owner.pid, owner.inner_pid) for owner in gpu.owners] == [(8, 31), (7, None)]

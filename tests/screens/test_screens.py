@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,8 @@ Compare = Callable[..., bool]
 @pytest.fixture(autouse=True)
 def steady(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
     monkeypatch.setenv("COLORTERM", "truecolor")
 
 
@@ -71,6 +74,25 @@ def test_help(snap_compare: Compare) -> None:
         await pilot.pause()
 
     assert snap_compare(app_for(states.serving()), terminal_size=(120, 40), run_before=opened)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "keys"),
+    [
+        ("eventful", (80, 24), ["o"]),
+        ("mixed_environment", (120, 40), ["v"]),
+        ("sick_cards", (80, 24), ["1", "j", "enter"]),
+        ("checked", (120, 40), ["3", "j", "enter"]),
+    ],
+    ids=["events", "environment", "card", "step"],
+)
+def test_sheets(name: str, size: tuple[int, int], keys: list[str], snap_compare: Compare) -> None:
+    async def opened(pilot: Any) -> None:
+        await settle(pilot)
+        await pilot.press(*keys)
+        await settle(pilot)
+
+    assert snap_compare(app_for(getattr(states, name)()), terminal_size=size, run_before=opened)
 
 
 def test_the_question_about_an_unknown_host(snap_compare: Compare) -> None:

@@ -15,6 +15,7 @@ from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
 from specdash.monitor.frames import Card
 from specdash.monitor.state import (
     Alert,
+    Check,
     EnvCell,
     EnvRow,
     Event,
@@ -586,6 +587,44 @@ def two_servers() -> HostState:
     )
     state = serving()
     return msgspec.structs.replace(state, servers=(*state.servers, second))
+
+
+def checked() -> HostState:
+    """The stalled start, rank by rank: seven ranks capture, TP3 is still at its weights' draft."""
+    day = "2026-11-29 12:"
+    checks = []
+    for at in range(8):
+        rank = f"TP{at}"
+        whole = partial(Check, rank=rank, begin_line=20 + at, end_line=40 + at)
+        checks.append(
+            whole(role="target", phase="weights", begin_time=f"{day}33:58", end_time=f"{day}36:{39 + at}")
+        )
+        if at != 3:
+            checks.append(whole(role="draft", phase="weights", took_s=3.0, implied=at == 5))
+            checks.append(
+                Check(
+                    role="target", phase="capture", part="decode", rank=rank, begin_line=60 + at,
+                    begin_time=f"{day}36:44", done=4 if at == 0 else None, total=8 if at == 0 else None,
+                )
+            )  # fmt: skip
+    state = stalled()
+    parts = (
+        Step(title="weights target", mark="done", took_s=161, phase="weights", role="target"),
+        Step(title="weights draft", mark="done", took_s=3, phase="weights", role="draft"),
+        Step(
+            title="graphs target decode", mark="failed", detail="4/8", phase="capture", role="target",
+            part="decode",
+        ),
+        Step(title="ready", mark="pending"),
+    )  # fmt: skip
+    usual = tuple(
+        msgspec.structs.replace(item, usual_s=158.0, worst_s=190.0) if item.phase == "weights" else item
+        for item in state.servers[0].rail
+    )
+    now = msgspec.structs.replace(
+        state.servers[0], checks=tuple(checks), steps=parts, rail=usual, starts_known=6
+    )
+    return msgspec.structs.replace(state, servers=(now,))
 
 
 def eventful() -> HostState:

@@ -17,6 +17,7 @@ from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.pace import Pace
 from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.screens.detail import detail
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.alerts import AlertLine
@@ -200,6 +201,8 @@ class Dashboard(TonedScreen):
                 "-explained": panel is not None,
             }
         )
+        if self.focused is None and server is not None and not nothing:
+            self.call_after_refresh(self.query_one(LogPane).focus)  # it was hidden until there was a log
         watch, frozen = self.watch_only, self.frozen is not None
         self.query_one(Header).look(state, server, watch_only=watch, frozen=frozen)
         self.query_one(Banner).look(state)
@@ -276,6 +279,10 @@ class Dashboard(TonedScreen):
         """Do what a key, a click or the palette asks for. The table is asked a second time."""
         if allowed(BY_ID[id_], watch_only=self.watch_only):
             HANDLERS[id_](self)
+
+    def action_detail(self, kind: str, at: int) -> None:
+        """All about one thing that was clicked on."""
+        detail(self, kind, at)
 
     def action_choose(self, number: int) -> None:
         """Look at another server of the strip."""

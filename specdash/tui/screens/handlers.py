@@ -15,6 +15,8 @@ from specdash.tui.screens.looking import LOOKING_HANDLERS
 from specdash.tui.widgets.choices import ChoiceStrip, choices
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.painted import Choosing
+from specdash.tui.widgets.rail import Rail
 
 if TYPE_CHECKING:
     from specdash.tui.screens.dashboard import Dashboard
@@ -34,12 +36,29 @@ def _on_log(do: Callable[[LogPane], object]) -> Callable[[Dashboard], None]:
     return handler
 
 
+def _vertical(
+    choose: Callable[[Choosing], int], do: Callable[[LogPane], object]
+) -> Callable[[Dashboard], None]:
+    """Choose in the pane that has the focus, if there is something to choose; else move in the log."""
+
+    def handler(board: Dashboard) -> None:
+        pane = board.focused
+        if isinstance(pane, Choosing) and not isinstance(pane, Rail) and pane.many:
+            pane.choose(choose(pane))
+        else:
+            do(_log(board))
+
+    return handler
+
+
 def _sideways(step: int) -> Callable[[Dashboard], None]:
     def handler(board: Dashboard) -> None:
         if isinstance(board.focused, ChoiceStrip):
             known = choices(board.states)
             at = known.index(board.chosen) if board.chosen in known else 0
             board.action_choose((at + step) % len(known))
+        elif isinstance(board.focused, Rail):
+            board.focused.choose(board.focused.chosen + step)
         else:
             _log(board).sideways(8 * step)
 
@@ -195,12 +214,12 @@ def _quit(board: Dashboard) -> None:
 
 
 HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
-    "move.down": _on_log(lambda log: log.move(1)),
-    "move.up": _on_log(lambda log: log.move(-1)),
+    "move.down": _vertical(lambda pane: pane.chosen + 1, lambda log: log.move(1)),
+    "move.up": _vertical(lambda pane: pane.chosen - 1, lambda log: log.move(-1)),
     "move.left": _sideways(-1),
     "move.right": _sideways(1),
-    "move.top": _on_log(LogPane.to_top),
-    "move.bottom": _on_log(LogPane.to_end),
+    "move.top": _vertical(lambda pane: 0, LogPane.to_top),
+    "move.bottom": _vertical(lambda pane: pane.many - 1, LogPane.to_end),
     "move.half_down": _page(0.5),
     "move.half_up": _page(-0.5),
     "move.page_down": _page(1),

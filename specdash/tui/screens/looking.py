@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.screens.detail import detail_of_chosen
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.envtable import env_rows, env_title
 from specdash.tui.widgets.eventlist import event_rows
@@ -54,4 +55,5 @@ LOOKING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "alert.snooze": _snooze,
     "view.events": _events,
     "view.env": _environment,
+    "detail": detail_of_chosen,
 }

@@ -9,7 +9,7 @@ from itertools import groupby
 from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, bar, cut, dim, fill, pad, row, spark, width_of
-from specdash.tui.widgets.painted import Painted
+from specdash.tui.widgets.painted import Choosing, clickable
 
 OLD_S = 5.0
 """A card that has not answered for longer shows how old its values are."""
@@ -61,6 +61,8 @@ def remarks(gpu: Gpu, now: float, lagging: Sequence[str] = ()) -> Row:
         out.append(Span(f"ORPHAN {say.gib(gpu.orphan_mib)} GiB", "orphan"))
     if any(not owner.known for owner in gpu.owners):
         out.append(Span("owner not visible", "orphan"))
+    if gpu.note:
+        out.append(Span("held outside", "orphan"))
     if lags(gpu, lagging):
         out.append(Span("◀ lags", "warn"))
     if card.throttle:
@@ -170,31 +172,37 @@ def _span(values: Sequence[float | None], unit: str) -> str:
     return f"{low}{unit}" if low == high else f"{low}-{high}{unit}"
 
 
-def summary_rows(gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str] = ()) -> list[Row]:
+def summary_rows(
+    gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str] = (), marked: int | None = None
+) -> list[Row]:
     """Neighbouring cards that are alike on one line; an odd one always has its own."""
     out: list[Row] = []
+    at = 0
     for _, group in groupby(gpus, key=lambda gpu: _alike(gpu, now, lagging)):
         some = list(group)
-        if len(some) == 1:
-            out.append(card_row(some[0], now, width, lagging))
-            continue
-        first, last = some[0], some[-1]
-        names = f"{first.card.index}-{last.card.index}"
-        owners = [owner_text(gpu, pids=False) for gpu in (first, last)]
-        whose = f"{owners[0]} … {owners[1]}" if owners[0] else "nobody"
-        out.append(
-            row(
-                Span(pad(names, 3) if len(names) <= 3 else f"{names} ", "dim"),
-                _memory(first, 0, 1),
-                pad(_span([gpu.card.util for gpu in some], "%"), 9, right=True),
-                pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
-                pad(_span([gpu.card.temp_c for gpu in some], "°"), 9, right=True),
-                "   ",
-                Span(whose, "plain" if owners[0] else "dim"),
-                dim(f"   ok, {len(some)} alike"),
-            )
-        )
+        here = marked is not None and at <= marked < at + len(some)
+        cells = card_row(some[0], now, width, lagging) if len(some) == 1 else _alike_row(some)
+        out.append(clickable(cells, f"detail('gpu', {marked if here else at})", marked=here))
+        at += len(some)
     return out
+
+
+def _alike_row(some: Sequence[Gpu]) -> Row:
+    """What they have in common, and how far they differ."""
+    first, last = some[0], some[-1]
+    names = f"{first.card.index}-{last.card.index}"
+    owners = [owner_text(gpu, pids=False) for gpu in (first, last)]
+    whose = f"{owners[0]} … {owners[1]}" if owners[0] else "nobody"
+    return row(
+        Span(pad(names, 3) if len(names) <= 3 else f"{names} ", "dim"),
+        _memory(first, 0, 1),
+        pad(_span([gpu.card.util for gpu in some], "%"), 9, right=True),
+        pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
+        pad(_span([gpu.card.temp_c for gpu in some], "°"), 9, right=True),
+        "   ",
+        Span(whose, "plain" if owners[0] else "dim"),
+        dim(f"   ok, {len(some)} alike"),
+    )
 
 
 def two_columns(rows: Sequence[Row], width: int, gap: int = 2) -> list[Row]:
@@ -209,7 +217,7 @@ def two_columns(rows: Sequence[Row], width: int, gap: int = 2) -> list[Row]:
     return out
 
 
-class GpuPane(Painted, can_focus=True):
+class GpuPane(Choosing, can_focus=True):
     """All cards of the host."""
 
     state: HostState | None = None
@@ -249,12 +257,22 @@ class GpuPane(Painted, can_focus=True):
 
     def _cards(self, state: HostState, width: int, lagging: Sequence[str]) -> list[Row]:
         if self.summary:
-            return summary_rows(state.gpus, state.now, width, lagging)
+            return summary_rows(state.gpus, state.now, width, lagging, self.marked)
         if len(state.gpus) > TWO_COLUMNS_ABOVE and self.short:
             half = (width - 2) // 2
-            return two_columns([half_row(gpu, state.now, half, lagging) for gpu in state.gpus], width)
+            halves = [half_row(gpu, state.now, half, lagging) for gpu in state.gpus]
+            return two_columns([self._one(cells, at) for at, cells in enumerate(halves)], width)
         rows = [card_row(gpu, state.now, width, lagging) for gpu in state.gpus]
+        rows = [self._one(cells, at) for at, cells in enumerate(rows)]
         return rows if self.short else [column_titles(width), *rows]
+
+    def _one(self, cells: Row, at: int) -> Row:
+        return clickable(cells, f"detail('gpu', {at})", marked=at == self.marked)
+
+    @property
+    def many(self) -> int:
+        """The cards."""
+        return len(self.state.gpus) if self.state else 0
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """How many of what; the sum, and how far the cards differ."""

@@ -53,15 +53,20 @@ def head(text: str, grammar: Grammar | None) -> Head:
         rest = match["rank"] + text[match.end() :]
         return Head(match["time"], "", None, "", rest.removeprefix(" "))
     printed = text[len(record.before) : len(text) - len(record.text)]
-    clock = _CLOCK.search(record.time or "")
     place = printed.rpartition(record.time)[2] if record.time and record.level else ""
     return Head(
-        time=clock[0] if clock else "",
+        time=clock(record.time),
         who=_who(record, grammar),
         level=record.level if record.level in LEVELS else None,
         place=place.strip(" []"),
         text=record.text,
     )
+
+
+def clock(stamp: str | None) -> str:
+    """The time of day in a printed time stamp; nothing where there is none."""
+    found = _CLOCK.search(stamp or "")
+    return found[0] if found else ""
 
 
 def _record(text: str, grammar: Grammar) -> Record | None:

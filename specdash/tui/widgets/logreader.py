@@ -101,11 +101,18 @@ class LogReader(LogView):
             self.jump(line)
         return line is not None
 
-    def toggle_mark(self) -> bool | None:
-        """Mark the current line, or take its mark away. None where there is no line to mark."""
+    @property
+    def line_here(self) -> int | None:
+        """The line that a key is about: the one jumped to, else the newest, or the top one of a held view."""
         if self.buffer is None or not self.buffer.lines:
             return None
-        line = self.current or (self.buffer.lines if self.follow else self._top_line)
+        return self.current or (self.buffer.lines if self.follow else self._top_line)
+
+    def toggle_mark(self) -> bool | None:
+        """Mark the current line, or take its mark away. None where there is no line to mark."""
+        line = self.line_here
+        if self.buffer is None or line is None:
+            return None
         if self.buffer.unrule(line, "mark"):
             return False
         return self.buffer.rule(line, "mark", f"marked at line {line:,}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -37,9 +38,14 @@ def strip_of(widget: Widget, row: Row, *, action: bool = True) -> Strip:
         style = tones.get_component_rich_style(f"tone--{span.tone}")
         if span.action and action:
             call = span.action if "(" in span.action else f"run('{span.action}')"
-            style += Style.from_meta({"@click": f"screen.{call}"})
+            style += _clicks(f"screen.{call}")
         segments.append(Segment(sanitise(span.text), style))
     return Strip(segments)
+
+
+@lru_cache(maxsize=256)
+def _clicks(call: str) -> Style:
+    return Style.from_meta({"@click": call})
 
 
 def blank_style(widget: Widget) -> Style:
@@ -163,6 +169,43 @@ class Painted(Widget):
         """What a person reads in this pane; for tests and plain output."""
         above, below = self._titles
         return "\n".join([text_of(above), *map(text_of, self._rows), text_of(below)])
+
+
+class Choosing(Painted):
+    """A pane of things of which one is chosen; which one is shown while the pane has the focus."""
+
+    chosen = 0
+
+    @property
+    def many(self) -> int:
+        """How many there are to choose from."""
+        raise NotImplementedError
+
+    @property
+    def marked(self) -> int | None:
+        """The number of the chosen one, where it is to be shown."""
+        return min(self.chosen, self.many - 1) if self.has_focus and self.many else None
+
+    def choose(self, at: int) -> None:
+        """Choose by number; beyond either end, the last one there."""
+        self.chosen = max(0, min(at, self.many - 1))
+        self.redraw()
+
+    def on_focus(self) -> None:
+        """Show which one is chosen."""
+        self.redraw()
+
+    def on_blur(self) -> None:
+        """No longer."""
+        self.redraw()
+
+
+def clickable(row: Row, action: str, *, marked: bool = False) -> Row:
+    """The row as something to click on; ``marked``: its first piece stands out, for it is chosen."""
+    spans = [span if span.action else span._replace(action=action) for span in row]
+    if marked and spans:
+        spans[0] = spans[0]._replace(tone="flag")
+    return tuple(spans)
 
 
 _TITLE_STYLES: dict[Tone, str] = {

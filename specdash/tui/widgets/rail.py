@@ -10,7 +10,7 @@ from specdash.monitor.state import HostState, Lamp, RailItem, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, meter, row, spread, width_of
 from specdash.tui.widgets.glyphs import LAMP_GLYPHS, MARK_GLYPHS, MARK_TONES
-from specdash.tui.widgets.painted import Painted
+from specdash.tui.widgets.painted import Choosing, clickable
 
 QUIET_SHARE = 0.25
 """A server that serves shows the meter only from this share of its limit on: calm."""
@@ -61,15 +61,21 @@ def stuck(item: RailItem) -> RailItem:
     return msgspec.structs.replace(item, mark="failed") if item.mark == "active" else item
 
 
-def rail_row(server: Server, width: int) -> Row:
-    """The rail in the most telling form that fits."""
-    serving = server.state == "ready"
-    rail = [
-        stuck(item) if server.state == "stalled" else item for item in server.rail if item.mark != "skipped"
-    ]
+def phases(server: Server) -> list[RailItem]:
+    """What the rail shows, in its order."""
+    stalled = server.state == "stalled"
+    return [stuck(item) if stalled else item for item in server.rail if item.mark != "skipped"]
+
+
+def rail_row(server: Server, width: int, marked: int | None = None) -> Row:
+    """The rail in the most telling form that fits; ``marked``: the number of the phase that is chosen."""
+    serving, rail = server.state == "ready", phases(server)
     out: Row = ()
     for form in FORMS:
-        items = [_item(item, form, serving=serving) for item in rail]
+        items = [
+            clickable(_item(item, form, serving=serving), f"detail('phase', {at})", marked=at == marked)
+            for at, item in enumerate(rail)
+        ]
         out = row(*(part for at, item in enumerate(items) for part in ((form.join, item) if at else (item,))))
         if width_of(out) <= width:
             return out
@@ -137,7 +143,7 @@ FRAMED = 94
 """Cells inside from which the style sheet gives the rail a frame (a screen of 100 columns)."""
 
 
-class Rail(Painted):
+class Rail(Choosing, can_focus=True):
     """Rail and sentence; framed where the screen is wide."""
 
     state: HostState | None = None
@@ -151,12 +157,20 @@ class Rail(Painted):
         self.set_class(server is None, "-off")
         self.redraw()
 
+    @property
+    def many(self) -> int:
+        """The phases."""
+        return len(phases(self.server)) if self.server else 0
+
     def draw(self, width: int) -> list[Row]:
         """Rail and sentence; below them the lamps of readiness."""
         if self.server is None or self.state is None:
             return []
         framed = width >= FRAMED
-        rows = [rail_row(self.server, width), truth_row(self.server, width, with_meter=not framed)]
+        rows = [
+            rail_row(self.server, width, self.marked),
+            truth_row(self.server, width, with_meter=not framed),
+        ]
         lamps = lamps_row(self.state, self.server, width) if self.tall and self.server.gone_at is None else ()
         return [*rows, lamps] if lamps else rows
 

@@ -9,26 +9,34 @@ from specdash.operations.plan import Plan
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row, spread
 from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
-from specdash.tui.widgets.painted import Painted
+from specdash.tui.widgets.painted import Choosing, clickable
 from specdash.tui.widgets.planrows import counted, tracker_rows
 
 
-def step_rows(steps: Sequence[Step], width: int, *, depth: int = 0, deep: bool = True) -> list[Row]:
-    """One line a step, its parts below it; done is quiet, at work stands out."""
+def flat(steps: Sequence[Step], depth: int = 0) -> list[tuple[int, Step]]:
+    """Every step and part of one in the order of the list, with how deep it lies."""
+    return [pair for step in steps for pair in ((depth, step), *flat(step.children, depth + 1))]
+
+
+def step_rows(
+    steps: Sequence[Step], width: int, *, deep: bool = True, marked: int | None = None
+) -> list[Row]:
+    """One line a step, its parts below it; done is quiet, at work stands out; ``marked``: the chosen one."""
     out: list[Row] = []
-    for step in steps:
+    for at, (depth, step) in enumerate(flat(steps)):
+        if depth and not deep:
+            continue
         tone = MARK_TONES[step.mark]
         words = "dim" if step.mark in ("pending", "skipped") else "plain"
         title = Span(step.title, "strong" if step.mark == "active" else words)  # type: ignore[arg-type]
         detail = dim(f"  {step.detail}") if step.detail else dim("")
         left = row("  " * depth, Span(MARK_GLYPHS[step.mark], tone), " ", title, detail)
-        out.append(spread(left, row(dim(say.clock(step.took_s))), width, gap=1))
-        if deep:
-            out += step_rows(step.children, width, depth=depth + 1)
+        line = spread(left, row(dim(say.clock(step.took_s))), width, gap=1)
+        out.append(clickable(line, f"detail('step', {at})", marked=at == marked))
     return out
 
 
-class StepsPane(Painted, can_focus=True):
+class StepsPane(Choosing, can_focus=True):
     """The running plan, and the steps of the server's start below it."""
 
     server: Server | None = None
@@ -42,6 +50,11 @@ class StepsPane(Painted, can_focus=True):
         self.server, self.plan, self.now = server, plan, now
         self.faded = state.link.state in ("stale", "lost")
         self.redraw()
+
+    @property
+    def many(self) -> int:
+        """The steps of the start, parts counted."""
+        return len(flat(self.server.steps)) if self.server else 0
 
     def draw(self, width: int) -> list[Row]:
         """The plan before the start: what does not fit is the start's."""
@@ -60,12 +73,13 @@ class StepsPane(Painted, can_focus=True):
         """All steps; where they are too many for the pane, without their parts, then without the oldest."""
         if self.server is None or not self.server.steps:
             return [row(dim("no step seen yet"))]
-        rows = step_rows(self.server.steps, width)
+        steps, marked = self.server.steps, self.marked
+        rows = step_rows(steps, width, marked=marked)
+        if room and len(rows) > room and marked is None:
+            rows = step_rows(steps, width, deep=False)
         if room and len(rows) > room:
-            rows = step_rows(self.server.steps, width, deep=False)
-        if room and len(rows) > room:
-            done = next((n for n, step in enumerate(self.server.steps) if step.mark != "done"), len(rows))
-            hidden = min(done, len(rows) - room + 1)
+            done = next((n for n, step in enumerate(steps) if step.mark != "done"), len(rows))
+            hidden = min(done if marked is None else marked, len(rows) - room + 1)
             rows = [row(dim(f"✓ {hidden} done")), *rows[hidden:]] if hidden else rows
         return rows
 

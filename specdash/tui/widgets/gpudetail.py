@@ -1,0 +1,155 @@
+"""All that is known of one card."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from specdash.monitor.state import Gpu, HostState, Owner, Rank, Server
+from specdash.tui import say
+from specdash.tui.paint import Row, Span, Tone, bar, braille, columns, cut, dim, pad, row, wrap
+from specdash.tui.widgets.gpus import HOT_C, OLD_S, short_name
+
+CHART_ROWS = 5
+SIZES = (18, -8, -9, -9, -7, -8, 0)
+THROTTLE_WORDS: Final = {
+    "application clocks": "somebody has set lower application clocks",
+    "power cap": "it would draw more power than its limit allows",
+    "hardware slowdown": "the hardware halves its clocks: heat, or too little power",
+    "sync boost": "it waits for the slowest card of its sync boost group",
+    "software thermal": "the driver lowers clocks to keep the temperature in bounds",
+    "hardware thermal": "it is too hot: the hardware lowers clocks at once",
+    "power brake": "something outside (the power supply, the chassis) tells it to draw less",
+    "display clocks": "a display asks for other clocks",
+}
+"""What the driver means by each reason (NVML's clocks event reasons)."""
+
+
+def gpu_title(gpu: Gpu) -> Row:
+    """Which card."""
+    card = gpu.card
+    told = "   ".join(part for part in (card.uuid, card.bus) if part)
+    name = Span(f"GPU {card.index}   {short_name(card.name)}", "strong")
+    return row(name, dim(f"   {told}" if told else ""))
+
+
+def gpu_rows(state: HostState, gpu: Gpu, server: Server | None, width: int) -> list[Row]:
+    """Memory with its recent past, work, whose it is, and what is wrong."""
+    out = [*_troubles(state, gpu, width), *_memory(gpu, width), *_chart(gpu, width), ()]
+    out += [cut(line, width) for line in _work(gpu)]
+    out += [(), *_owners(state, gpu, server, width)]
+    return [*out, (), *_fine_print(state, gpu, width)]
+
+
+def _texts(text: str, width: int, tone: Tone) -> list[Row]:
+    return [row(Span(line, tone)) for line in wrap(text, width)]
+
+
+def _troubles(state: HostState, gpu: Gpu, width: int) -> list[Row]:
+    out: list[Row] = []
+    age = state.now - gpu.at
+    if gpu.card.error:
+        out += _texts(f"✖ {gpu.card.error}: it last answered {say.age(age)} ago", width, "bad")
+    elif age > OLD_S:
+        out += _texts(f"▲ these values are {say.age(age)} old", width, "warn")
+    for reason in gpu.card.throttle:
+        meaning = THROTTLE_WORDS.get(reason)
+        out += _texts(f"▲ throttled, {reason}{f': {meaning}' if meaning else ''}", width, "warn")
+    if gpu.orphan_mib:
+        gib = say.gib(gpu.orphan_mib)
+        out += _texts(f"▲ {gib} GiB are orphaned: no living, listed process explains them", width, "orphan")
+    if gpu.note:
+        out += _texts(f"▲ its memory is {gpu.note}", width, "orphan")
+    return [*out, ()] if out else []
+
+
+def _memory(gpu: Gpu, width: int) -> list[Row]:
+    used, total = gpu.card.used_mib, gpu.card.total_mib
+    if used is None:
+        return [row(dim("memory   "), "not known")]
+    share = used / total if total else 0.0
+    words = f"{say.gib(used)} of {say.gib(total)} GiB used, {100 * share:.0f} %"
+    room = max(0, min(40, width - 9 - len(words) - 3))
+    tone: Tone = "orphan" if gpu.orphan_mib else "bar"
+    return [row(dim("memory   "), words, "   ", *bar(share, room, tone=tone))]
+
+
+def _chart(gpu: Gpu, width: int) -> list[Row]:
+    """Memory in use, against the whole card; one value a sample, the newest at the right."""
+    total, history = gpu.card.total_mib, gpu.used_history
+    if len(history) < 2 or not total:
+        return []
+    top = say.gib(total, digits=0)
+    edge = len(top) + 1
+    room = min(width - edge - 1, 60)
+    lines = braille(history, room, CHART_ROWS, 1.0)
+    out: list[Row] = [()]
+    for at, line in enumerate(lines):
+        label = top if at == 0 else ""
+        out.append(row(dim(pad(label, edge, right=True)), dim("┤" if at == 0 else "│"), Span(line)))
+    shown = min(len(history), room * 2)
+    begin = f" {say.plural(shown, 'sample')} ago "
+    axis = f"{begin}{'─' * max(1, room - len(begin) - 4)} now"
+    return [*out, row(dim(pad("0", edge, right=True)), dim(f"┼{axis}"))]
+
+
+def _value(value: float | None, unit: str = "", limit: float | None = None) -> str:
+    if value is None:
+        return "not told"
+    most = f" of {limit:,.0f}" if limit is not None else ""
+    return f"{value:,.0f}{most}{unit}"
+
+
+def _work(gpu: Gpu) -> Iterator[Row]:
+    card = gpu.card
+    hot = card.temp_c is not None and card.temp_c >= HOT_C
+    yield row(
+        dim("work     "), _value(card.util, " %"),
+        dim("   power "), _value(card.power_w, " W", card.power_limit_w),
+        dim("   temp "), Span(_value(card.temp_c, " °C"), "warn" if hot else "plain"),
+        dim("   clock "), _value(card.sm_mhz, " MHz", card.sm_max_mhz),
+    )  # fmt: skip
+
+
+def _owners(state: HostState, gpu: Gpu, server: Server | None, width: int) -> list[Row]:
+    """Each with its memory and both of its numbers."""
+    if gpu.card.processes is None and not gpu.owners:
+        return [row(dim("owners   "), dim("the driver does not tell here"))]
+    if not gpu.owners:
+        return [row(dim("owners   "), dim("nobody"))]
+    titles = ("owner", "GiB", "pid", "inside", "state", "CPU", "  server")
+    ranks = {rank.pid: rank for one in state.servers for rank in one.ranks}
+    names = {one.key: one.name for one in state.servers}
+    out = [cut(row(dim(columns(titles, SIZES))), width)]
+    out += [cut(_owner(o, ranks.get(o.pid), names.get(o.server or "")), width) for o in gpu.owners]
+    lagging = server.lagging if server else ()
+    for owner in gpu.owners:
+        if owner.label in lagging:
+            out += _texts(f"{owner.label} is behind the other ranks", width, "warn")
+    return out
+
+
+def _owner(owner: Owner, rank: Rank | None, server: str | None) -> Row:
+    known: Tone = "plain" if owner.known else "orphan"
+    cpu = "—" if rank is None or rank.cpu_pct is None else f"{rank.cpu_pct:.0f} %"
+    texts = (
+        owner.label, say.gib(owner.mib), str(owner.pid),
+        str(owner.inner_pid) if owner.inner_pid is not None else "—",
+        rank.state if rank else "—", cpu,
+        "  " + (server or ("not seen in this process table" if not owner.known else "")),
+    )  # fmt: skip
+    return row(Span(columns(texts, SIZES), known))
+
+
+def _fine_print(state: HostState, gpu: Gpu, width: int) -> list[Row]:
+    card = gpu.card
+    parts = [f"read {say.age(state.now - gpu.at)} ago"]
+    if state.driver:
+        parts.append(f"driver {state.driver}")
+    if card.memory_call == "v1":
+        parts.append("an old driver: a reserve of some 600 MiB counts as used")
+    if card.mig:
+        parts.append("MIG: owners and orphans are not told apart")
+    if card.missing:
+        parts.append(f"this card does not tell: {', '.join(card.missing)}")
+    return _texts(" · ".join(parts), width, "dim")

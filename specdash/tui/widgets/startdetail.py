@@ -1,0 +1,125 @@
+"""One phase or step of a start, rank by rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specdash.monitor.logtime import between
+from specdash.monitor.state import Check, RailItem, Server, Step
+from specdash.tui import say
+from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, pad, row, width_of, wrap
+from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
+from specdash.tui.widgets.logprefix import clock
+
+RANK_CELLS = 10
+SIZES = (RANK_CELLS, -10, -10, -10, -14)
+
+
+def phase_title(server: Server, item: RailItem) -> Row:
+    """Which phase of whose start, and how it stands."""
+    mark = Span(f"{MARK_GLYPHS[item.mark]} {item.title}", MARK_TONES[item.mark])
+    took = dim(f"   {say.clock(item.took_s)}") if item.took_s is not None else dim("")
+    return row(mark, dim(f" of {server.name}"), took)
+
+
+def phase_rows(server: Server, item: RailItem, width: int) -> list[Row]:
+    """What it usually takes, and a matrix: ranks down, what each phase consists of across."""
+    checks = [check for check in server.checks if check.phase == item.phase]
+    return [*_usual(server, item, width), *matrix(server, checks, width), *_laggards(server, item, width)]
+
+
+def step_title(server: Server, step: Step) -> Row:
+    """Which step of whose start."""
+    detail = f"   {step.detail or say.clock(step.took_s)}"
+    mark = Span(f"{MARK_GLYPHS[step.mark]} {step.title}", MARK_TONES[step.mark])
+    return row(mark, dim(f" of {server.name}"), dim(detail if detail.strip() else ""))
+
+
+def step_rows_of(server: Server, step: Step, width: int) -> list[Row]:
+    """Every rank with when it began and ended, by the log's own clock, and where the log says so."""
+    checks = [
+        check
+        for check in server.checks
+        if (check.phase, check.role, check.part) == (step.phase, step.role, step.part)
+    ]
+    if not checks:
+        return [row(dim("Nothing of it was seen in the log."))]
+    out = [row(dim(columns(("rank", "begun", "ended", "took", "line"), SIZES)))]
+    for check in checks:
+        lines = "–".join(str(line) for line in (check.begin_line, check.end_line) if line is not None)
+        ended = clock(check.end_time) or "—"
+        texts = columns((check.rank or "server", clock(check.begin_time), ended, took(check), lines), SIZES)
+        implied = dim("  its end was not printed" if check.implied else "")
+        out.append(cut(row(Span(texts, _tone(check, server)), implied), width))
+    return out
+
+
+def took(check: Check) -> str:
+    """How long, as the engine says, else by the log's clock; a counter where it is at work."""
+    if check.end_line is None:
+        return f"{check.done}/{check.total}" if check.total else "at work"
+    seconds = check.took_s if check.took_s is not None else between(check.begin_time, check.end_time)
+    return say.clock(seconds) if seconds is not None else "done"
+
+
+def _tone(check: Check, server: Server) -> Tone:
+    if check.end_line is not None:
+        return "plain"
+    return "bad" if server.state in ("stalled", "crashed") else "accent"
+
+
+def _usual(server: Server, item: RailItem, width: int) -> list[Row]:
+    if item.usual_s is None and item.worst_s is None:
+        return []
+    many = say.plural(server.starts_known, "good start")
+    words = f"usual {say.clock(item.usual_s)}, worst {say.clock(item.worst_s)}, of {many} of this kind"
+    return [*(row(dim(line)) for line in wrap(words, width)), ()]
+
+
+def _laggards(server: Server, item: RailItem, width: int) -> list[Row]:
+    if item.phase != server.phase or not server.lagging:
+        return []
+    names = ", ".join(server.lagging)
+    words = f"{names} {'is' if len(server.lagging) == 1 else 'are'} behind the other ranks"
+    return [(), *(row(Span(line, "warn")) for line in wrap(words, width))]
+
+
+def _group(check: Check) -> str:
+    return " ".join(part for part in (check.role if check.role == "draft" else "target", check.part) if part)
+
+
+def matrix(server: Server, checks: Sequence[Check], width: int) -> list[Row]:
+    """Ranks down, target and draft and their parts across; a cell says how far and how long."""
+    if not checks:
+        return [row(dim("No rank has shown anything of it yet."))]
+    groups = list(dict.fromkeys(map(_group, checks)))
+    shown = list(dict.fromkeys(check.rank for check in checks))
+    expected = [rank.name for rank in server.ranks if rank.name not in shown and rank.name != "-"]
+    ranks: list[str | None] = sorted(shown, key=lambda rank: (rank is not None, _natural(rank)))
+    if len(shown) > 1 or None not in shown:  # some ranks have spoken for themselves: the silent ones matter
+        ranks += expected
+    cells = {(check.rank, _group(check)): check for check in checks}
+    size = max(12, *(len(group) + 2 for group in groups))
+    head = "".join(pad(group, size) for group in groups)
+    out: list[Row] = [cut(row(dim(pad("rank", RANK_CELLS)), dim(head)), width)]
+    for rank in ranks:
+        line = row(Span(pad(rank or "server", RANK_CELLS), "warn" if rank in server.lagging else "plain"))
+        for group in groups:
+            check = cells.get((rank, group)) or (cells.get((None, group)) if rank is None else None)
+            line = row(line, *_cell(check, server, size))
+        out.append(cut(line, width))
+    return out
+
+
+def _natural(rank: str | None) -> tuple[tuple[str, int], ...]:
+    from specdash.monitor.milestones import rank_order
+
+    return rank_order(rank)
+
+
+def _cell(check: Check | None, server: Server, size: int) -> Row:
+    if check is None:
+        return row(dim(pad("○", size)))
+    mark = MARK_GLYPHS["done"] if check.end_line is not None else MARK_GLYPHS["active"]
+    text = Span(f"{mark} {took(check)}", _tone(check, server))
+    return row(text, " " * max(1, size - width_of((text,))))

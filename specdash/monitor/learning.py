@@ -105,7 +105,7 @@ def follow(
         return course
     phase = after.phase or course.phase
     # The first bytes of a young server's log join nothing, and are as young as it is.
-    joined = joined or (before.lines == 0 and before.phase is None)
+    joined = joined or (before.lines == before.earlier and before.phase is None)
     live = joined and course.level_at is not None and (level or at - course.level_at <= BEHIND_S)
     course = replace(course, level_at=at) if level else course
     if not live:

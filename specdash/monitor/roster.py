@@ -87,11 +87,15 @@ def _gone(server: ServerMemory, at: float) -> ServerMemory:
 
 def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
     source = log_source(family.main, memory.given_log)
+    reading = begin(memory.rules.grammars, family.engine)
+    earlier = max((s.reading.lines for s in memory.servers if s.source.path == source.path), default=0)
+    if earlier and source.path is not None:
+        reading = replace(reading, lines=earlier, earlier=earlier)
     port = next((t.default_port for t in memory.rules.titles if t.engine == family.engine), None)
     fresh = ServerMemory(
         family=family,
         source=source,
-        reading=begin(memory.rules.grammars, family.engine),
+        reading=reading,
         seen_at=at,
         watched_since=at,
         default_port=port,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from specdash.monitor.frames import Ending, Link, LogState
@@ -327,3 +328,20 @@ def test_the_start_is_kept_rank_by_rank_with_where_the_log_says_so() -> None:
     ]
     step = next(step for step in only_server(memory).steps if step.title == "weights")
     assert (step.phase, step.role, step.part) == ("weights", "target", None)
+
+
+def test_lines_of_a_second_server_in_one_log_are_counted_as_the_log_has_them() -> None:
+    first = start(ARGS + LOADING)
+    size = len(ARGS + LOADING)
+    again = [
+        msgspec.structs.replace(
+            one, pid=one.pid + 100, ppid=one.ppid + 100 if one.ppid > 1 else 1, start=one.pid + 100, sid=200
+        )
+        for one in server()
+    ]
+    memory = run(processes(20.0), processes(21.0, *again), log(22.0, ARGS + LOADING, size), memory=first)
+    newest = memory.picture.servers[0]
+    lines = (ARGS + LOADING).count("\n")
+    assert newest.pid == 200
+    assert newest.log_lines == 2 * lines
+    assert min(milestone.line for milestone in newest.milestones) > lines

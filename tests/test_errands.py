@@ -39,7 +39,7 @@ async def test_an_answer_lost_with_the_link_is_asked_for_again_under_the_same_to
 
 async def test_a_refusal_is_raised_in_the_hosts_own_words() -> None:
     agent = Agent()
-    sent, errands = agent.heard, Errands(agent.send)
+    errands = Errands(agent.send)
     asking = asyncio.ensure_future(errands.ask({"r": "signal"}, token="t1"))
     await asyncio.sleep(0)
     errands.take(Reply(at=0.0, id="t1", ok=False, error="watch-only"))

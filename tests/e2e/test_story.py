@@ -129,6 +129,9 @@ async def _night(anna: Operator, sim: Simulation) -> None:
     await anna.says_yes()
     text = await anna.reads("✖ restart sglang:", "the draft's context is shorter", "P reviews the known fix")
     assert "✖ CRASHED" in text
+    assert "▌ValueError: Warning: Target model's context_length (262144)" in text, (
+        "the log stands at the cause"
+    )
 
     await anna.reviews("P", '-  "max_position_embeddings": 131072', '+  "max_position_embeddings": 262144')
     assert context(sim) == 131072
@@ -161,3 +164,43 @@ async def test_under_watch_the_same_keys_do_nothing_at_all() -> None:
             assert len(app.screen_stack) == 1
             assert members(sim) == before
         await source.stop()
+
+
+async def test_a_start_goes_on_without_us_and_is_taken_up_where_we_left_it() -> None:
+    async with simulate("healthy", speed=SPEED) as sim:
+        source, app = dashboard(sim)
+        async with app.run_test(size=(120, 50)) as pilot:
+            anna = Operator(pilot)
+            await anna.reads("○ READY")
+            await anna.reviews("R", "Restart sglang:")
+            await anna.says_yes()
+            await anna.reads("◐ follow it until it serves", "◐ loading")
+            started = mains(sim)
+            await anna.press("q")
+            await anna.reads("a plan is under way", "Leaving does nothing to the server.")
+            assert anna.focus == "no"
+            await anna.press("l", "enter")
+            await asyncio.wait_for(_ended(app), 20)
+        await asyncio.wait_for(source.stop(), 20)
+        assert mains(sim) == started, "it goes on without us"
+
+        source, app = dashboard(sim)
+        async with app.run_test(size=(120, 50)) as pilot:
+            anna = Operator(pilot)
+            await anna.reads("restart of sglang:", "was cut off after step", "R looks and goes on")
+            plan = await anna.reviews("R", "Go on: restart sglang:")
+            assert "✓ start sglang:" in plan
+            await anna.says_yes()
+            await anna.reads("✓ restart sglang:", "a token came back")
+            assert mains(sim) == started, "it was started once"
+        await source.stop()
+
+
+def mains(sim: Simulation) -> list[int]:
+    """Every main process that lives."""
+    return sorted(pid for pid, title in members(sim).items() if "launch_server" in title)
+
+
+async def _ended(app: SpecdashApp) -> None:
+    while app.is_running:  # noqa: ASYNC110 - the app sets no event when it ends
+        await asyncio.sleep(0.05)

@@ -42,6 +42,11 @@ async def _to_kill(folder: Path) -> HostSource:
     return HostSource(serving(), folder)
 
 
+async def _production(folder: Path) -> HostSource:
+    profile = Profile(hosts={"box": Host(target="root@gpubox", production=True)})
+    return HostSource(serving(name="hjkl"), folder, profile=profile)
+
+
 async def _to_clean(folder: Path) -> HostSource:
     host = FakeHost()
     leftover(host)
@@ -242,8 +247,7 @@ async def test_cleaning_offers_leftovers_ticked_and_other_peoples_work_only_by_t
 async def test_on_a_production_host_letters_of_the_name_are_letters_and_arm_the_button(
     tmp_path: Path, make_app: Make
 ) -> None:
-    profile = Profile(hosts={"box": Host(target="root@gpubox", production=True)})
-    source = HostSource(serving(name="hjkl"), tmp_path, profile=profile)
+    source = await _production(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 50)) as pilot:
         await open_dialog(pilot, "K")

@@ -23,7 +23,7 @@ from specdash.tui.widgets.painted import Painted
 from specdash.tui.widgets.planrows import step_rows, title, verb, warning_rows
 
 HEADINGS = {
-    "owners": "these are ended",
+    "owners": "what is ticked is ended",
     "checks": "these checks are red: nothing is started unless you override them",
 }
 

@@ -29,7 +29,7 @@ def _panes() -> Row:
 
 def _fits(action: Action, watch_only: bool, panes: bool) -> bool:
     return allowed(action, watch_only=watch_only) and (
-        panes or (action.scope != "log" and action.id != "pane.zoom")
+        panes or (action.scope != "log" and action.id not in ("pane.zoom", "server.kill"))
     )
 
 

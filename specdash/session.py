@@ -145,6 +145,12 @@ class Session:
         """The newest picture."""
         return self._memory.picture
 
+    @property
+    def recording(self) -> Path | None:
+        """The file in which what this host says is kept."""
+        kept = getattr(self._options.on_frame, "path", None)
+        return kept if isinstance(kept, Path) else None
+
     def log(self, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log."""
         return self._logs.of(self._memory, server_key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from specdash.monitor.state import HostState
@@ -33,6 +34,10 @@ class Source(Protocol):
     @property
     def state(self) -> HostState:
         """The newest picture; immutable."""
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which what this host says is kept; None where it is not."""
 
     def log(self, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log."""

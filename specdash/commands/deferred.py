@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdash.errors import SpecdashError
@@ -51,6 +52,11 @@ class DeferredSource:
     def state(self) -> HostState:
         """Connecting, until there is a connection to ask."""
         return self._source.state if self._source else self._before
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which what this host says is kept."""
+        return self._source.recording if self._source else None
 
     def log(self, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log."""

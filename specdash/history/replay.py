@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 
 from specdash.errors import SpecdashError
 from specdash.history.recording import Recording
@@ -101,6 +102,11 @@ class ReplaySource:
     def next_second(self) -> float:
         """When the next frame comes; the end, where none does."""
         return self.second if self._next is None else self._next[0]
+
+    @property
+    def recording(self) -> Path | None:
+        """The recording itself."""
+        return self._recording.path
 
     def log(self, server_key: str) -> LogBuffer | None:
         """The bytes of that server's log up to now."""

@@ -113,7 +113,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("view.events", ("o",), "o", "events", "what has happened: alarms, recoveries, the link", "view"),
     Action("conn.retry", ("r",), "r", "refresh", "look again now; reconnect now", "view", width=110),
     Action("view.env", ("v",), "v", "environment", "the environment by rank", "view"),
-    _later("evidence", "d", "evidence", "an evidence bundle to a file", "view"),
+    Action("evidence", ("d",), "d", "evidence", "all that is known of this host, in one file", "view"),
     _later("server.token", "T", "token", "ask for one token", "server", risk="soft"),
     _acts("server.kill", "K", "kill", "stop the server by its ladder, verify its GPUs", width=120),
     _acts("gpu.clean", "C", "clean", "end what still holds GPU memory"),

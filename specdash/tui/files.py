@@ -16,6 +16,14 @@ def state_folder() -> Path:
     return folder
 
 
+def shown(path: Path) -> str:
+    """The path as a person writes it: ``~`` for the home folder."""
+    try:
+        return f"~/{path.relative_to(Path.home())}"
+    except (ValueError, RuntimeError):
+        return str(path)
+
+
 def write(name: str, data: bytes) -> Path:
     """Write a file, readable by you alone, in one step; returns where. Raises OSError.
 

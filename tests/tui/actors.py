@@ -83,6 +83,8 @@ class HostSource:
     def state(self) -> HostState:
         return msgspec.structs.replace(self.host.state, alerts=self.alerts)
 
+    recording: Path | None = None
+
     def log(self, server_key: str) -> LogBuffer | None:
         return self.log_of.get(server_key)
 

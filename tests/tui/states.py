@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -56,6 +57,7 @@ class FakeSource:
     state: HostState
     logs: dict[str, LogBuffer] = field(default_factory=dict)
     watch_only: bool = False
+    recording: Path | None = None
     acknowledged: list[str] = field(default_factory=list)
     snoozed: list[str] = field(default_factory=list)
     refreshed: int = 0

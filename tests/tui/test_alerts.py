@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 
 from specdash.monitor.state import HostState
+from specdash.tui import files
 from specdash.tui.app import SpecdashApp, terminal_title
 from specdash.tui.notify import notification
 from specdash.tui.paint import text_of, width_of
@@ -34,6 +37,10 @@ class Ear:
 
 def opened(app: SpecdashApp) -> bool:
     return isinstance(app.screen, Overlay)
+
+
+def names(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
 
 
 def degraded_with_alert() -> HostState:
@@ -190,3 +197,29 @@ def test_a_notification_can_carry_no_code_of_a_host() -> None:
     assert code.count("\x1b") == 1
     assert code.count("\x07") == 1
     assert code.endswith("end\x07")
+
+
+async def test_d_writes_one_file_with_all_evidence_and_says_where(make_app: Make, own_folders: Path) -> None:
+    app = make_app(states.source(states.stalled()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("d")
+        await until(pilot, ".tar.gz")
+        [written] = names(own_folders)
+        assert written.name.startswith("evidence-gpubox-")
+        assert written.stat().st_mode & 0o777 == 0o600
+        assert written.name in screen_lines(app)[-2]
+
+
+async def test_evidence_that_cannot_be_written_says_why(
+    make_app: Make, own_folders: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(name: str, data: bytes) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(files, "write", full)
+    app = make_app(states.source(states.stalled()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("d")
+        await until(pilot, "no evidence was written: No space left on device")

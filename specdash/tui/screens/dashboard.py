@@ -291,13 +291,13 @@ class Dashboard(TonedScreen):
             self.chosen, self.picked = known[number], True
             self.apply()
 
-    def flash(self, words: str | Row) -> None:
+    def flash(self, words: str | Row, seconds: float = FLASH_S) -> None:
         """Say something for a moment, in the line of the alerts."""
         line = row(Span(words)) if isinstance(words, str) else words
         self._flash += 1
         mine = self._flash
         self.query_one(AlertLine).say(line)
-        self.set_timer(FLASH_S, lambda: self._unflash(mine))
+        self.set_timer(seconds, lambda: self._unflash(mine))
 
     def hold(self, words: Row | None) -> None:
         """Say something in the line of the alerts until it is taken away."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from specdash.tui import say
+from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.detail import detail_of_chosen
 from specdash.tui.screens.overlay import Overlay
@@ -15,6 +15,9 @@ from specdash.tui.widgets.header import host_name
 
 if TYPE_CHECKING:
     from specdash.tui.screens.dashboard import Dashboard
+
+LONG_FLASH_S: Final = 15.0
+"""A path must be read, not only seen."""
 
 
 def _snooze(board: Dashboard) -> None:
@@ -51,9 +54,25 @@ def _environment(board: Dashboard) -> None:
     board.app.push_screen(Overlay(title, rows, again="v"))
 
 
+def _evidence(board: Dashboard) -> None:
+    from specdash.bundle import bundle, name_of  # needed once in a while
+
+    state, source = board.state, board.source
+    logs = {server.name: buffer for server in state.servers if (buffer := source.log(server.key))}
+    data = bundle(state, logs, source.recording)
+    try:
+        where = files.write(f"{name_of(state)}.tar.gz", data)
+    except OSError as error:
+        board.flash(row(Span(f"no evidence was written: {error.strerror or error}", "bad")))
+        return
+    size = f"{max(1, len(data) >> 10):,} KiB"
+    board.flash(row(Span(files.shown(where)), dim(f"   {size}")), LONG_FLASH_S)
+
+
 LOOKING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "alert.snooze": _snooze,
     "view.events": _events,
     "view.env": _environment,
     "detail": detail_of_chosen,
+    "evidence": _evidence,
 }

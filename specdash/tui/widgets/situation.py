@@ -202,8 +202,9 @@ def stalled(server: Server, *, acts: bool = False) -> Panel:
         return [*out, *hand]
 
     title = row(Span("✖ why it is called stalled", "bad"), dim(f"   {root.key}" if root else ""))
-    keys = (*(("server.kill",) if acts else ()), "alert.ack", "log.error", "log.gap")
-    return Panel(title, rows, row(dim("evidence is live")), keys=keys)
+    keys = (*(("server.kill",) if acts else ()), "alert.ack", "evidence", "log.error", "log.gap")
+    below = row(dim("evidence is live · "), Span("d", "key"), dim(" keeps it in a file"))
+    return Panel(title, rows, below, keys=keys)
 
 
 def suspect(server: Server) -> Panel:
@@ -274,5 +275,5 @@ def ended(state: HostState, server: Server, *, acts: bool = False) -> Panel:
     keys = tuple(id_ for id_, _ in hands)
     if crashed:
         title = row(Span("✖ why it crashed", "bad"), dim(f"   {root.key}" if root else ""))
-        return Panel(title, rows, keys=(*keys, "log.error", "alert.ack"))
+        return Panel(title, rows, keys=(*keys, "log.error", "alert.ack", "evidence"))
     return Panel(row(Span(f"■ {server.name} was stopped", "strong")), rows, keys=(*keys, "log.error"))

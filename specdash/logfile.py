@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterator
@@ -32,6 +34,7 @@ def pieces(name: str) -> Iterator[bytes]:
     Raises ``LogFileError`` where there is no such file, it may not be read, or it is no text.
     """
     try:
+        _refuse_device(name)
         with _open(name) as file:
             first = file.read(PIECE)
             _refuse_binary(name, first[:65536])
@@ -48,6 +51,22 @@ def pieces(name: str) -> Iterator[bytes]:
         raise LogFileError(f"{name}: its compressed data is damaged or cut off") from None
     except OSError as error:
         raise LogFileError(f"{name}: {error.strerror or error}") from None
+
+
+def _refuse_device(name: str) -> None:
+    """A device has no end; a pipe has one, and a terminal has ctrl+d."""
+    if not name:
+        raise LogFileError("an empty name is no log file")
+    if name in (STDIN, os.devnull):
+        return
+    mode = Path(name).stat().st_mode
+    if stat.S_ISSOCK(mode) or stat.S_ISBLK(mode) or (stat.S_ISCHR(mode) and not _is_terminal(name)):
+        raise LogFileError(f"{name} is a device, not a log file")
+
+
+def _is_terminal(name: str) -> bool:
+    with Path(name).open("rb", buffering=0) as file:
+        return file.isatty()
 
 
 def _open(name: str) -> BinaryIO:

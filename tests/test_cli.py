@@ -71,6 +71,13 @@ def test_every_listed_command_exists(name: str) -> None:
         (["log"], "Missing argument"),
         (["log", "x", "--silent-for", "soon"], "--silent-for"),
         (["log", "x", "--silent-for", "-1"], "--silent-for"),
+        (["log", "x", "--silent-for", "nan"], "--silent-for"),
+        (["log", "x", "--silent-for", "1e308"], "--silent-for"),
+        (["connect", "local", "--interval", "nan"], "--interval"),
+        (["replay", __file__, "--at", "nan"], "--at"),
+        (["replay", __file__, "--speed", "inf"], "--speed"),
+        (["sim", "--speed", "nan"], "--speed"),
+        (["demo", "--speed", "nan"], "--speed"),
     ],
 )
 def test_wrong_usage_is_one_line_that_names_the_help(
@@ -82,6 +89,26 @@ def test_wrong_usage_is_one_line_that_names_the_help(
     assert err.count("\n") == 1
     assert says in err
     assert "--help shows the usage" in err
+
+
+@pytest.mark.parametrize("command", ["connect", "watch", "status"])
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--ssh-config", "/no/such/file"], "--ssh-config: there is no file"),
+        (["--ssh-config", "/"], "--ssh-config: there is no file"),
+        (["--identity", "/no/such/file"], "--identity: there is no file"),
+        (["--jump", "-oProxyCommand=x"], "cannot begin with a dash"),
+        (["--jump", "a,b c"], "has characters that no user or host name has"),
+    ],
+)
+def test_an_option_that_names_nothing_is_wrong_usage_and_no_lost_connection(
+    command: str, options: list[str], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, err = run([command, "gpubox", *options], capsys)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
 
 
 def test_our_own_faults_are_one_line_and_ask_for_a_report(

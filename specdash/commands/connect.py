@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.deferred import DeferredSource
+from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
-from specdash.commands.targets import options_from, target_options
+from specdash.commands.targets import check, options_from, target_options
 
 if TYPE_CHECKING:
     from specdash.history.recording import Recorder
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 @click.option("--probe", is_flag=True, help="Allow one token to be asked for, even with --watch.")
 @click.option(
     "--interval",
-    type=click.FloatRange(0.2, 60),
+    type=Number(0.2, 60),
     default=1.0,
     show_default=True,
     help="Seconds between samples.",
@@ -61,6 +62,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     from specdash.profile import load
     from specdash.remote.target import parse_target
 
+    check(given)
     profile = load(given["profile"])
     hosts = [profile.host_of(target) for target in targets]
     for target, named in zip(targets, hosts, strict=True):

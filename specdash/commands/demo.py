@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
 from specdash.sim.scenarios import SCENARIOS
 
@@ -18,7 +19,7 @@ _TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENAR
 @click.option("--scenario", type=click.Choice(list(SCENARIOS)), default="healthy", show_default=True)
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True, max=2000),
+    type=Number(min=0, min_open=True, max=2000),
     default=20.0,
     show_default=True,
     help="How fast the host's clock turns.",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.numbers import Number
+
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
     from specdash.monitor.diagnosis import Judged
@@ -20,9 +22,7 @@ _EXIT_TROUBLE = 1
 @click.command(short_help="Milestones, verdict and diagnoses of a log file; no connection.")
 @click.argument("files", metavar="FILE…", nargs=-1, required=True)
 @click.option("--engine", metavar="E", help="The log's engine (sglang, vllm); else its first lines tell.")
-@click.option(
-    "--silent-for", type=click.FloatRange(min=0), metavar="S", help="Seconds since the log's last byte."
-)
+@click.option("--silent-for", type=Number(0, 1e9), metavar="S", help="Seconds since the log's last byte.")
 @click.option("--evidence", metavar="FILE", help="What else was seen, as JSON: HTTP, GPUs, processes.")
 @click.option("--milestones", is_flag=True, help="List every milestone with its line and rank.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document; of several files a list.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
 
 if TYPE_CHECKING:
@@ -28,10 +29,8 @@ def _size(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int
 
 @click.command(short_help="A recording through the same screens.")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--speed", type=click.FloatRange(0.01, 10000), metavar="X", help="How many times as fast as it happened."
-)
-@click.option("--at", "second", type=click.FloatRange(min=0), metavar="S", help="Begin at this second.")
+@click.option("--speed", type=Number(0.01, 10000), metavar="X", help="How many times as fast as it happened.")
+@click.option("--at", "second", type=Number(min=0), metavar="S", help="Begin at this second.")
 @click.option(
     "--screenshot",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from specdash.commands.numbers import Number
 from specdash.sim.scenarios import SCENARIOS
 
 _TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENARIOS.items())
@@ -18,12 +19,12 @@ _TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENAR
 @click.option("--scenario", type=click.Choice(list(SCENARIOS)), default="healthy", show_default=True)
 @click.option(
     "--speed",
-    type=click.FloatRange(min=0, min_open=True, max=2000),
+    type=Number(min=0, min_open=True, max=2000),
     default=1.0,
     show_default=True,
     help="How fast the host's clock turns until a server serves; it then turns at 1.",
 )
-@click.option("--serving-speed", type=click.FloatRange(min=0, min_open=True), default=1.0, hidden=True)
+@click.option("--serving-speed", type=Number(min=0, min_open=True), default=1.0, hidden=True)
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def command(port: int, scenario: str, speed: float, serving_speed: float, until_stdin_closes: bool) -> None:
     """Run a simulated GPU host: a real sshd on 127.0.0.1, real processes, eight made-up GPUs.

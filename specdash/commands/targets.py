@@ -38,12 +38,26 @@ def target_options(command: _F) -> _F:
     return command
 
 
+def check(given: dict[str, Any]) -> None:
+    """Refuse at once what no connection could be made with. Raises ``UsageError`` or ``TargetError``."""
+    from specdash.remote.target import parse_target
+
+    for name in ("ssh_config", "identity"):
+        path: Path | None = given[name]
+        if path is not None and (not path.expanduser().exists() or path.expanduser().is_dir()):
+            raise click.UsageError(f"--{name.replace('_', '-')}: there is no file {path}")
+    for word in (given["jump"] or "").split(","):
+        if word.strip():
+            parse_target(word)
+
+
 def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) -> SessionOptions:
     """The session's options from the command line's."""
     from specdash.agent.paths import shown
     from specdash.lessons import place
     from specdash.session import SessionOptions
 
+    check(given)
     return SessionOptions(
         watch=given["watch"],
         log=None if given["log"] is None else shown(given["log"]),

@@ -111,8 +111,10 @@ class Recorder:
 
 
 def _create(path: Path) -> BinaryIO:
+    """The folder is made only where it is ours: a mistyped path must not make any."""
     try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.parent == _folder():
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise RecordingError(f"{path} exists already", "a recording never overwrites a file") from None
@@ -129,12 +131,16 @@ def place(name: str | None, host: str, at: float) -> Path:
     """
     if name and (os.sep in name or Path(name).is_absolute()):
         return Path(name).expanduser()
+    stamp = datetime.fromtimestamp(at, timezone.utc).strftime("%Y%m%d-%H%M%S")
+    plain = re.sub(r"[^A-Za-z0-9.@_-]+", "_", host)
+    return _folder() / (name or f"{plain}-{stamp}{SUFFIX}")
+
+
+def _folder() -> Path:
     # Imported here: a reader of recordings needs no state folder.
     import platformdirs
 
-    stamp = datetime.fromtimestamp(at, timezone.utc).strftime("%Y%m%d-%H%M%S")
-    plain = re.sub(r"[^A-Za-z0-9.@_-]+", "_", host)
-    return platformdirs.user_state_path("specdash") / "recordings" / (name or f"{plain}-{stamp}{SUFFIX}")
+    return platformdirs.user_state_path("specdash") / "recordings"
 
 
 class Recording:

@@ -85,7 +85,7 @@ class Hop:
 def config_files(options: LinkOptions) -> tuple[Path, ...]:
     """Name the files that apply, as ``ssh`` would read them."""
     if options.ssh_config is not None:
-        if not options.ssh_config.is_file():
+        if not options.ssh_config.exists() or options.ssh_config.is_dir():
             raise TargetError(f"--ssh-config: there is no file {options.ssh_config}")
         return (options.ssh_config,)
     files = (Path("~/.ssh/config").expanduser(), _SYSTEM_CONFIG)
@@ -104,6 +104,9 @@ def resolve(target: Target, options: LinkOptions) -> list[Hop]:
     files = config_files(options)
     try:
         hops = _hops(wanted, options.jump, files, depth=0)
+    except UnicodeDecodeError:
+        names = " or ".join(map(str, files))
+        raise failure("ssh_config_divergence", host=target.text, detail=f"{names} is no text") from None
     except (ConfigParseError, ValueError, OSError, KeyError) as error:
         raise failure("ssh_config_divergence", host=target.text, detail=str(error)) from None
     if options.identity is not None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from specdash.remote.errors import TargetError
 
+_LONGEST = 255
 _SHAPES = "[user@]host[:port], [v6-address]:port, an ssh_config alias, or local"
 
 
@@ -43,6 +44,8 @@ def _refuse_odd(text: str, *, user: str, host: str, has_user: bool) -> None:
         raise TargetError(f"{text!r} names no host", _SHAPES)
     if has_user and not user:
         raise TargetError(f"{text!r} has an empty user before the @", _SHAPES)
+    if len(host) > _LONGEST or len(user) > _LONGEST:
+        raise TargetError(f"{text[:40]!r}… is longer than a name can be", _SHAPES)
     for word in (user, host):
         if word.startswith("-"):
             raise TargetError(f"{text!r}: a user or host cannot begin with a dash", _SHAPES)

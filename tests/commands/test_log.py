@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -159,6 +160,23 @@ def test_what_is_no_log_is_said_in_one_line(
     assert err.count("\n") == 1
     assert says in err
     assert "thing" in err
+
+
+@pytest.mark.parametrize("name", ["/dev/zero", "/dev/full", "/dev/random"])
+def test_a_device_without_end_is_no_log(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert log(name, capsys=capsys)[2] == f"specdash: {name} is a device, not a log file\n"
+
+
+def test_a_pipe_is_read_to_its_end_and_an_empty_name_is_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"hello\n",))
+    writer.start()
+    assert "1 line" in log(str(pipe), capsys=capsys)[1]
+    writer.join()
+    assert "an empty name" in log("", capsys=capsys)[2]
 
 
 def test_a_directory_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

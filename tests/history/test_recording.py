@@ -162,6 +162,12 @@ def test_a_missing_file_is_said_as_such(tmp_path: Path) -> None:
         Recording(tmp_path / "none.gz")
 
 
+def test_a_mistyped_path_makes_no_folders(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="No such file"):
+        Recorder(tmp_path / "no" / "such" / "folder.gz", "gpubox")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "precious"
     path.write_text("mine")

@@ -96,6 +96,18 @@ def test_a_line_that_cannot_be_read_is_refused_with_file_or_line(tmp_path: Path,
     assert "--via-openssh" in str(caught.value)
 
 
+def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(LinkError) as caught:
+        resolve(parse_target("box"), LinkOptions(ssh_config=file))
+    assert f"{file} is no text" in str(caught.value)
+
+
+def test_nothing_at_all_may_be_the_configuration() -> None:
+    assert config_files(LinkOptions(ssh_config=Path("/dev/null"))) == (Path("/dev/null"),)
+
+
 def test_files_that_are_named_must_exist(tmp_path: Path) -> None:
     with pytest.raises(TargetError, match="no file"):
         config_files(LinkOptions(ssh_config=tmp_path / "none"))

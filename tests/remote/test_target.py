@@ -31,6 +31,13 @@ def test_local_is_this_machine_without_ssh() -> None:
     assert parse_target("local").local
 
 
+def test_a_name_that_is_too_long_is_refused_in_few_words() -> None:
+    for text in ("x" * 5000, "u" * 300 + "@box"):
+        with pytest.raises(TargetError) as caught:
+            parse_target(text)
+        assert len(str(caught.value)) < 200
+
+
 @pytest.mark.parametrize(
     "text",
     [

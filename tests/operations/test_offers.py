@@ -212,6 +212,7 @@ async def test_servers_that_a_plan_ends_are_named_once_and_only_when_it_begins(
     host: FakeHost, offering: Offering
 ) -> None:
     sglang(host)
+    host.servers.append(server(700, port="no"))
     told: list[str] = []
     operations = offering(ends=told.append)
     offer = await operations.kill(host.state.servers[0])

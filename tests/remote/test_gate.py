@@ -45,7 +45,15 @@ def test_what_is_no_frame_is_counted_and_never_raises(line: bytes) -> None:
     assert gate.refused == 1
 
 
-@pytest.mark.parametrize("line", [b'{"t":"link","at":1,"state":"live"}', b'{"t":"tick","at":1}', HELLO])
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"t":"link","at":1,"state":"live"}',
+        b'{"t":"tick","at":1}',
+        b'{"t":"ending","at":1,"server":"1:1"}',
+        HELLO,
+    ],
+)
 def test_a_host_cannot_say_what_only_this_side_says_nor_greet_twice(line: bytes) -> None:
     gate = greeted()
     assert gate.take(line) is None

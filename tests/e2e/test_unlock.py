@@ -42,8 +42,7 @@ async def until(session: Session, true: Callable[[], object]) -> None:
 
 async def test_a_watched_host_gets_its_hands_when_it_is_unlocked_and_not_before() -> None:
     async with connected(watch=True, unlockable=True) as session:
-        assert session.watch_only
-        assert session.operations is None
+        assert (session.watch_only, session.operations) == (True, None)
         with pytest.raises(SpecdashError, match="watch-only"):
             await session.ask({"r": "lock", "who": "anna", "what": "nothing"})
         session.unlock()

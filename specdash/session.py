@@ -7,6 +7,7 @@ frames mean and what should be observed next; the session asks the agent for exa
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from specdash.monitor.limits import Learned
 from specdash.monitor.observe import acknowledge, learn, observe, snooze, start
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
+from specdash.monitor.tokens import listens, token_request
 from specdash.monitor.wants import wants
 from specdash.remote.asking import Prompter
 from specdash.remote.link import Link as RemoteLink
@@ -185,6 +187,26 @@ class Session:
         Raises ``RequestError`` with the host's words.
         """
         return await self._errands.ask(request, token=token)
+
+    @property
+    def probe(self) -> bool:
+        """The command line said ``--probe``: a token may be asked for although nothing may be changed."""
+        return self._options.probe
+
+    async def token(self, server_key: str) -> float:
+        """Ask the server for one token; returns after how many seconds it came.
+
+        Raises ``SpecdashError`` where none came, or nobody may or can be asked.
+        """
+        server = next((server for server in self.state.servers if server.key == server_key), None)
+        if self._options.watch and not self._options.probe:
+            raise SpecdashError("only watching: no token is asked for", "connect with --probe")
+        if server is None or not listens(server):
+            raise SpecdashError("nobody listens on the server's port: there is nobody to ask")
+        key_env = self.operations.key_env(server) if self.operations is not None else None
+        began = time.monotonic()
+        await self.ask(token_request(server, key_env))
+        return time.monotonic() - began
 
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""

@@ -39,6 +39,16 @@ class Source(Protocol):
     def recording(self) -> Path | None:
         """The file in which what this host says is kept; None where it is not."""
 
+    @property
+    def probe(self) -> bool:
+        """One token may be asked for although the connection may only look."""
+
+    async def token(self, server_key: str) -> float:
+        """Ask the server for one token; returns after how many seconds it came.
+
+        Raises ``SpecdashError`` where none came, or nobody may or can be asked.
+        """
+
     def log(self, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log."""
 

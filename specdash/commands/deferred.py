@@ -58,6 +58,17 @@ class DeferredSource:
         """The file in which what this host says is kept."""
         return self._source.recording if self._source else None
 
+    @property
+    def probe(self) -> bool:
+        """One token may be asked for although the connection may only look."""
+        return self._source.probe if self._source else False
+
+    async def token(self, server_key: str) -> float:
+        """Ask the server for one token; returns after how many seconds it came. Raises ``SpecdashError``."""
+        if self._source is None:
+            raise SpecdashError("there is no connection yet")
+        return await self._source.token(server_key)
+
     def log(self, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log."""
         return self._source.log(server_key) if self._source else None

@@ -108,6 +108,15 @@ class ReplaySource:
         """The recording itself."""
         return self._recording.path
 
+    @property
+    def probe(self) -> bool:
+        """Nobody is there to be asked."""
+        return False
+
+    async def token(self, server_key: str) -> float:
+        """Raises ``SpecdashError``: what is past cannot be asked."""
+        raise SpecdashError("a recording cannot be asked for a token")
+
     def log(self, server_key: str) -> LogBuffer | None:
         """The bytes of that server's log up to now."""
         return self._logs.of(self._memory, server_key)

@@ -35,6 +35,7 @@ def paint(
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
     judgement = judge(memory, gpus, judged_at, rules, learned, around)
+    lit = lamps(memory, port)
     drawn = draw(before, reading, judgement.state, learned)
     server = Server(
         key=memory.key,
@@ -71,7 +72,8 @@ def paint(
         eta_s=_eta(memory, judgement.state, learned, now),
         starts_known=learned.starts if learned else 0,
         ready_after_s=ready_after(reading, family.main.started, memory.seen_at),
-        lamps=lamps(memory, port),
+        lamps=lit,
+        proven_at=next((lamp.at for lamp in lit if lamp.name == "token" and lamp.says == "yes"), None),
         figures=_figures(memory, judgement.state),
         tok_history=memory.tok_history,
         milestones=reading.milestones,

@@ -265,6 +265,8 @@ class Server(Value, frozen=True, kw_only=True):
     ready_after_s: float | None = None
     """From the start to READY: as watched, else by the log's own clock from its first milestone on."""
     lamps: tuple[Lamp, ...] = ()
+    proven_at: float | None = None
+    """When a token last came back, unless a later one did not: what proves READY."""
     figures: Figures = Figures()
     tok_history: tuple[float, ...] = ()
     milestones: tuple[Milestone, ...] = ()

@@ -80,6 +80,11 @@ class Operations:
         mine = self.profile.servers_of(self._host_name) if self._host_name else {}
         return tuple(name for name, one in self.profile.variants.items() if one.server in mine)
 
+    def key_env(self, server: Server) -> str | None:
+        """The variable that holds a found server's API key, where the profile names one."""
+        name = of_profile(self.profile, self._host_name, server)
+        return self.profile.servers[name].api_key_env if name is not None else None
+
     def rules(self, forced: Set[str] = frozenset()) -> Rules:
         """What must be typed on this host, and what is forced."""
         host = self.profile.hosts.get(self._host_name) if self._host_name else None

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
-
 import msgspec
 
 from specdash.errands import RequestError
 from specdash.monitor.commandline import flag
-from specdash.monitor.polling import reachable_host
 from specdash.monitor.spans import ago
 from specdash.monitor.state import HostState, Server
+from specdash.monitor.tokens import token_request
 from specdash.operations import remedies
 from specdash.operations.context import Context
 from specdash.operations.work import Ask, Follow, Launch, Outcome, Start
@@ -146,12 +144,7 @@ async def ask(ctx: Context, work: Ask) -> Outcome:
     server = find(ctx.hands.state, work.launch, ctx.result_of(Start, "pid"), ctx.result_of(Start, "known"))
     if server is None or server.port is None:
         return Outcome(state="failed", evidence="the server is not seen any more, or its port is not known")
-    body = {"model": served_model(server), "prompt": "Say one word:", "max_tokens": 1, "temperature": 0}
-    request = {
-        "server": server.key, "host": reachable_host(server.bind), "port": server.port,
-        "path": "/v1/completions", "body": json.dumps(body), "limit": TOKEN_LIMIT_S,
-        "key_env": work.key_env,
-    }  # fmt: skip
+    request = token_request(server, work.key_env, TOKEN_LIMIT_S)
     began = ctx.clock.monotonic()
     ctx.say("waiting for a token", None)
     try:
@@ -160,11 +153,3 @@ async def ask(ctx: Context, work: Ask) -> Outcome:
         hint = " (it wants a key: api_key_env in the profile)" if "40" in error.message else ""
         return Outcome(state="failed", evidence=f"no token: {error.message}{hint}")
     return Outcome(evidence=f"a token came back after {ctx.clock.monotonic() - began:.1f} s")
-
-
-def served_model(server: Server) -> str:
-    """The name under which it serves: what the model list says, before what the command line says."""
-    for lamp in server.lamps:
-        if lamp.name == "models" and lamp.says == "yes":
-            return lamp.value.split(", ")[0]
-    return server.model or "default"

@@ -114,7 +114,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("conn.retry", ("r",), "r", "refresh", "look again now; reconnect now", "view", width=110),
     Action("view.env", ("v",), "v", "environment", "the environment by rank", "view"),
     Action("evidence", ("d",), "d", "evidence", "all that is known of this host, in one file", "view"),
-    _later("server.token", "T", "token", "ask for one token", "server", risk="soft"),
+    Action("server.token", ("T",), "T", "token", "ask for one token: it proves READY", "server", risk="soft"),
     _acts("server.kill", "K", "kill", "stop the server by its ladder, verify its GPUs", width=120),
     _acts("gpu.clean", "C", "clean", "end what still holds GPU memory"),
     _acts("server.restart", "R", "restart", "stop, verify, start again, ready by a token", width=160),
@@ -135,11 +135,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
 BY_ID: Final[dict[str, Action]] = {action.id: action for action in ACTIONS}
 
 
-def allowed(action: Action, *, watch_only: bool) -> bool:
-    """It is built, and this connection may do it: under ``--watch`` nothing but looking exists."""
-    return action.available and (action.risk == "read" or not watch_only)
+def allowed(action: Action, *, watch_only: bool, probe: bool = False) -> bool:
+    """It is built, and this connection may do it.
+
+    Under ``--watch`` nothing but looking exists; ``--probe`` allows a token all the same.
+    """
+    probing = probe and action.id == "server.token"
+    return action.available and (action.risk == "read" or probing or not watch_only)
 
 
-def shown(*, watch_only: bool) -> tuple[Action, ...]:
+def shown(*, watch_only: bool, probe: bool = False) -> tuple[Action, ...]:
     """What help, palette and footer may name."""
-    return tuple(action for action in ACTIONS if allowed(action, watch_only=watch_only))
+    return tuple(action for action in ACTIONS if allowed(action, watch_only=watch_only, probe=probe))

@@ -30,7 +30,7 @@ class Command(NamedTuple):
 
 def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
     """All that can be done now."""
-    for action in shown(watch_only=board.watch_only):
+    for action in shown(watch_only=board.watch_only, probe=board.source.probe):
         if action.group != "move" and action.id != "palette":
             yield Command(
                 f"{action.verb}  ({action.label})", action.help, partial(board.action_run, action.id), True

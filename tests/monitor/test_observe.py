@@ -113,6 +113,7 @@ def test_only_a_token_that_came_back_proves_that_it_serves(
     memory = run(log(200.0, READY, 9999), http(203.0, "/v1/completions", **answer), memory=start())
     token = next(lamp for lamp in only_server(memory).lamps if lamp.name == "token")
     assert (token.says, token.value, token.at) == (says, value, 203.0)
+    assert only_server(memory).proven_at == (203.0 if says == "yes" else None)
 
 
 def test_a_capture_that_stands_still_is_stalled_after_its_limit_and_not_before() -> None:

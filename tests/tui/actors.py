@@ -84,6 +84,10 @@ class HostSource:
         return msgspec.structs.replace(self.host.state, alerts=self.alerts)
 
     recording: Path | None = None
+    probe = False
+
+    async def token(self, server_key: str) -> float:
+        raise SpecdashError("nobody is there to be asked")
 
     def log(self, server_key: str) -> LogBuffer | None:
         return self.log_of.get(server_key)

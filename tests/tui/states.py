@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -58,6 +59,10 @@ class FakeSource:
     logs: dict[str, LogBuffer] = field(default_factory=dict)
     watch_only: bool = False
     recording: Path | None = None
+    probe: bool = False
+    asked: list[str] = field(default_factory=list)
+    answers: list[float | SpecdashError] = field(default_factory=list)
+    """What becomes of each token that is asked for; none: it never comes."""
     acknowledged: list[str] = field(default_factory=list)
     snoozed: list[str] = field(default_factory=list)
     refreshed: int = 0
@@ -91,6 +96,15 @@ class FakeSource:
 
     def refresh(self) -> None:
         self.refreshed += 1
+
+    async def token(self, server_key: str) -> float:
+        self.asked.append(server_key)
+        if not self.answers:
+            await asyncio.Event().wait()
+        answer = self.answers.pop(0)
+        if isinstance(answer, SpecdashError):
+            raise answer
+        return answer
 
     def acknowledge(self, alert_key: str) -> None:
         self.acknowledged.append(alert_key)
@@ -383,7 +397,10 @@ def serving(*, token: bool = True) -> HostState:
         Lamp(name="health", says="yes", value="200", at=NOW - 12),
         Lamp(name="models", says="yes", value="target", at=NOW - 60),
         Lamp(
-            name="token", says="yes" if token else "unknown", value="one came back" if token else "not asked"
+            name="token",
+            says="yes" if token else "unknown",
+            value="one came back" if token else "not asked",
+            at=NOW - 120 if token else None,
         ),
     )
     return picture(
@@ -399,6 +416,7 @@ def serving(*, token: bool = True) -> HostState:
                 rail=rail("serving", TOOK),
                 steps=steps(7),
                 lamps=lamps,
+                proven_at=NOW - 120 if token else None,
                 figures=FIGURES,
                 tok_history=TOK,
                 last_line_at=NOW - 1,

@@ -79,6 +79,8 @@ class Dashboard(TonedScreen):
         self._dirty = True
         self._pace = pace or Pace()
         self._rung: set[str] = set()
+        self.asking = False
+        """A token is on its way."""
         self._flash = 0
 
     def compose(self) -> ComposeResult:
@@ -250,9 +252,15 @@ class Dashboard(TonedScreen):
             first.remove("alert.ack")
         if self.server is None:
             first = [id_ for id_ in first if not id_.startswith("log.")]
+        if self.server is not None and self.server.state == "ready" and self.server.proven_at is None:
+            first.append("server.token")  # the hollow lamp asks for it
         searching = self.has_class("-searching")
         self.query_one(KeyLine).look(
-            tuple(first), watch_only=self.watch_only, searching=searching, panes=self.server is not None
+            tuple(first),
+            watch_only=self.watch_only,
+            probe=self.source.probe,
+            searching=searching,
+            panes=self.server is not None,
         )
 
     def _ring(self) -> None:
@@ -269,15 +277,19 @@ class Dashboard(TonedScreen):
 
     # ---- what is done --------------------------------------------------------------------------------
 
+    def allows(self, id_: str) -> bool:
+        """This connection may do it."""
+        return allowed(BY_ID[id_], watch_only=self.watch_only, probe=self.source.probe)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """What is not built, or not allowed here, does not exist."""
         if action == "run":
-            return allowed(BY_ID[str(parameters[0])], watch_only=self.watch_only)
+            return self.allows(str(parameters[0]))
         return True
 
     def action_run(self, id_: str) -> None:
         """Do what a key, a click or the palette asks for. The table is asked a second time."""
-        if allowed(BY_ID[id_], watch_only=self.watch_only):
+        if self.allows(id_):
             HANDLERS[id_](self)
 
     def action_detail(self, kind: str, at: int) -> None:

@@ -203,7 +203,7 @@ def _retry(board: Dashboard) -> None:
 
 
 def _help(board: Dashboard) -> None:
-    board.app.push_screen(HelpScreen(watch_only=board.watch_only))
+    board.app.push_screen(HelpScreen(watch_only=board.watch_only, probe=board.source.probe))
 
 
 def _quit(board: Dashboard) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
+from specdash.errors import SpecdashError
 from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.detail import detail_of_chosen
@@ -14,6 +15,7 @@ from specdash.tui.widgets.eventlist import event_rows
 from specdash.tui.widgets.header import host_name
 
 if TYPE_CHECKING:
+    from specdash.monitor.state import Server
     from specdash.tui.screens.dashboard import Dashboard
 
 LONG_FLASH_S: Final = 15.0
@@ -69,10 +71,37 @@ def _evidence(board: Dashboard) -> None:
     board.flash(row(Span(files.shown(where)), dim(f"   {size}")), LONG_FLASH_S)
 
 
+def _token(board: Dashboard) -> None:
+    server = board.server
+    if server is None:
+        board.flash(row(dim("no server to ask")))
+    elif board.asking:
+        board.flash(row(dim("already asking: no second token before the first")))
+    else:
+        board.run_worker(_ask(board, server), name="token", exit_on_error=False)
+
+
+async def _ask(board: Dashboard, server: Server) -> None:
+    """One token, and what became of it. The lamp follows by the answer itself."""
+    source = board.source
+    board.asking = True
+    board.hold(row(dim("asking "), Span(server.name), dim(" for one token")))
+    try:
+        took = await source.token(server.key)
+    except SpecdashError as error:
+        hint = dim(f"   {error.hint}" if error.hint else "")
+        board.flash(row(Span(f"no token from {server.name}: {error.message}", "bad"), hint), LONG_FLASH_S)
+    else:
+        board.flash(row(Span(f"a token came back from {server.name}"), dim(f" after {took:.1f} s")))
+    finally:
+        board.asking = False
+
+
 LOOKING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "alert.snooze": _snooze,
     "view.events": _events,
     "view.env": _environment,
     "detail": detail_of_chosen,
     "evidence": _evidence,
+    "server.token": _token,
 }

@@ -104,7 +104,7 @@ class PlanDialog(ModalScreen["Answer | None"]):
 
     AUTO_FOCUS = ""
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "cancel", show=False),
+        Binding("escape,q,n", "cancel", show=False),
         Binding("h,left", "sideways(-1)", show=False),
         Binding("l,right", "sideways(1)", show=False),
         Binding("k,up", "vertical(-1)", show=False),

@@ -27,13 +27,20 @@ def _panes() -> Row:
     return _key(f"{labels[0]}-{labels[-1]}", "pane")
 
 
-def _fits(action: Action, watch_only: bool, panes: bool) -> bool:
-    return allowed(action, watch_only=watch_only) and (
+def _fits(action: Action, watch_only: bool, probe: bool, panes: bool) -> bool:
+    return allowed(action, watch_only=watch_only, probe=probe) and (
         panes or (action.scope != "log" and action.id not in ("pane.zoom", "server.kill"))
     )
 
 
-def footer_row(width: int, *, first: Sequence[str] = (), watch_only: bool = False, panes: bool = True) -> Row:
+def footer_row(
+    width: int,
+    *,
+    first: Sequence[str] = (),
+    watch_only: bool = False,
+    probe: bool = False,
+    panes: bool = True,
+) -> Row:
     """At most nine keys: those that help now, then the usual ones, as far as the width goes.
 
     ``first``: ids of the actions that help in this state. ``panes``: there are panes to look at.
@@ -46,7 +53,7 @@ def footer_row(width: int, *, first: Sequence[str] = (), watch_only: bool = Fals
     shown = len(ALWAYS)
     for piece in (
         *([_panes()] if panes else []),
-        *(_key(a.label, a.verb, a.id) for a in chosen if _fits(a, watch_only, panes)),
+        *(_key(a.label, a.verb, a.id) for a in chosen if _fits(a, watch_only, probe, panes)),
     ):
         if shown >= MOST or width_of(out) + width_of(piece) + 2 + width_of(end) > width:
             break
@@ -60,16 +67,24 @@ class KeyLine(Painted):
 
     first: tuple[str, ...] = ()
     watch_only = False
+    probe = False
     searching = False
     panes = True
 
-    def look(self, first: tuple[str, ...], *, watch_only: bool, searching: bool, panes: bool) -> None:
+    def look(
+        self, first: tuple[str, ...], *, watch_only: bool, probe: bool, searching: bool, panes: bool
+    ) -> None:
         """Show the keys for another situation."""
         self.first, self.watch_only, self.searching, self.panes = first, watch_only, searching, panes
+        self.probe = probe
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
         """One line."""
         if self.searching:
             return [row(" ", *(row(_key(*key), "   ") for key in SEARCHING))]
-        return [footer_row(width, first=self.first, watch_only=self.watch_only, panes=self.panes)]
+        return [
+            footer_row(
+                width, first=self.first, watch_only=self.watch_only, probe=self.probe, panes=self.panes
+            )
+        ]

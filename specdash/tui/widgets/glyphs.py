@@ -50,15 +50,10 @@ SAYS_TONES: dict[Says, Tone] = {"alive": "plain", "flat": "plain", "bad": "bad",
 LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐", "unknown": "·"}
 
 
-def proven(server: Server) -> bool:
-    """A token came back: the only thing that proves READY."""
-    return any(lamp.name == "token" and lamp.says == "yes" for lamp in server.lamps)
-
-
 def state_span(server: Server) -> Span:
     """Glyph and word of a server's state. READY has a hollow lamp until a token proves it."""
     glyph = STATE_GLYPHS.get(server.state, "◐")
-    if server.state == "ready" and not proven(server):
+    if server.state == "ready" and server.proven_at is None:
         glyph = "○"
     tone = STATE_TONES.get(server.state, "plain")
     if server.verdict.word == "suspect":

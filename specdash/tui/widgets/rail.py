@@ -115,10 +115,12 @@ def truth_row(server: Server, width: int, *, with_meter: bool) -> Row:
     return spread(sentence, right, width)
 
 
-def facts(server: Server) -> Row:
-    """Model, pid, port."""
+def facts(server: Server, now: float) -> Row:
+    """Model, pid, port, and what proves that it serves."""
     gone = " gone" if server.gone_at is not None else ""
     parts = [f"pid {server.pid}{gone}", f"port {server.port}" if server.port else ""]
+    if server.proven_at is not None and server.state in ("ready", "degraded"):
+        parts.append(f"proven by a token {say.age(now - server.proven_at)} ago")
     model = (server.model or "").rstrip("/").rpartition("/")[2]
     return row(Span(model or server.name, "strong"), dim("   " + " · ".join(part for part in parts if part)))
 
@@ -181,4 +183,6 @@ class Rail(Choosing, can_focus=True):
         took = self.server.ready_after_s
         started = f"ready after {say.clock(took)}" if took is not None and self.server.gone_at is None else ""
         meter = meter_row(self.server, 20 if width >= 150 else 12)
-        return facts(self.server), row(dim(started), dim("   ") if started and meter else "", meter)
+        return facts(self.server, self.state.now if self.state else 0.0), row(
+            dim(started), dim("   ") if started and meter else "", meter
+        )

@@ -136,9 +136,11 @@ async def test_each_key_shows_its_literal_plan_with_cancel_in_focus_and_enter_do
         await pilot.press("enter")
         await until(pilot, "cancelled: nothing was done")
         assert isinstance(app.screen, Dashboard)
-        await open_dialog(pilot, key)
-        await pilot.press("escape")
-        await until(pilot, "cancelled: nothing was done")
+        for leaves in ("escape", "q", "n"):
+            await open_dialog(pilot, key)
+            await pilot.press(leaves)
+            await settle(pilot)
+            assert isinstance(app.screen, Dashboard)
         assert source.host.effects == []
         assert source.host.locked_by is None
 

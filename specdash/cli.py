@@ -6,6 +6,7 @@ Exit codes: 0 fine, 1 a problem was found or an action failed, 2 usage, 3 could 
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -41,6 +42,9 @@ COMMANDS: Final[dict[str, str]] = {
     "themes": "The colour themes that can be chosen.",
 }
 """Name → what ``--help`` says of it. The command is ``specdash.commands.NAME.command``."""
+
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
 
 
 class LazyCommands(click.Group):
@@ -87,9 +91,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     What an operator can do something about is one line on stderr, never a traceback; set
     ``SPECDASH_DEBUG=1`` to see the traceback of an error of ours.
     """
+    _have_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a glyph gets a question mark
+    output = sys.stdout
     try:
         code = root.main(args=arguments, prog_name="specdash", standalone_mode=False)
     except click.exceptions.Exit as exit_:
@@ -103,21 +109,52 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         _complain("interrupted")
         code = 130
+    except SystemExit as left:
+        # click changes the stream where the reader of our output has gone (``| head``): that is no trouble.
+        code = left.code if sys.stdout is output else 0
     except BrokenPipeError:
-        # The reader of our output has gone (``| head``): no complaint, and none from the interpreter either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
+        _hush()
     except SpecdashError as error:
         _complain(error.message, error.hint)
         code = error.exit_code
     except Exception as error:
         if os.environ.get("SPECDASH_DEBUG"):
             raise
-        _complain(
-            f"{type(error).__name__}: {error}", "this is a fault of specdash; SPECDASH_DEBUG=1 shows where"
-        )
+        _complain(*_in_words(error))
+        _hush()
         code = 1
     _leave(code if isinstance(code, int) else 0)
+
+
+def _in_words(error: Exception) -> tuple[str, str | None]:
+    if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        return f"cannot write: {error.strerror}", None
+    return f"{type(error).__name__}: {error}", "this is a fault of specdash; SPECDASH_DEBUG=1 shows where"
+
+
+def _have_streams() -> None:
+    """Point what was closed (``>&-``) to nowhere: else the next file opened would be taken for it."""
+    for number, name, mode in ((0, "stdin", "r"), (1, "stdout", "w"), (2, "stderr", "w")):
+        if getattr(sys, name) is None:
+            with contextlib.suppress(OSError):
+                if not _is_open(number):
+                    os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+                setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+def _hush() -> None:
+    """What is still to be written goes nowhere: the interpreter would complain about it at its end."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _leave(code: int) -> NoReturn:
@@ -133,7 +170,8 @@ def _leave(code: int) -> NoReturn:
 
 def _complain(message: str, hint: str | None = None) -> None:
     line = clean_line(" ".join(message.split()))
-    click.echo(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
+    with contextlib.suppress(OSError):  # a full or closed stderr hears nothing; the exit code still tells
+        click.echo(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
 
 
 def _hint(error: click.UsageError) -> str:

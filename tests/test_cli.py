@@ -125,13 +125,34 @@ def test_our_own_faults_are_one_line_and_ask_for_a_report(
         main(["broken"])
 
 
-def test_a_reader_that_leaves_early_gets_no_complaint() -> None:
-    command = [sys.executable, "-m", "specdash", "--help"]
+@pytest.mark.parametrize("arguments", [["--help"], ["keys"], ["log", os.devnull], ["status", "--help"]])
+def test_a_reader_that_leaves_early_gets_no_complaint_and_is_no_trouble(arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "specdash", *arguments]
     read_end, write_end = os.pipe()
     os.close(read_end)
     process = subprocess.run(command, stdout=write_end, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write_end)
-    assert process.stderr == ""
+    assert (process.returncode, process.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("arguments", [["--help"], ["keys"], ["log", os.devnull]])
+def test_a_full_disk_is_said_in_one_line(arguments: list[str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = subprocess.run(
+            [sys.executable, "-m", "specdash", *arguments], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert (process.returncode, process.stderr) == (1, b"specdash: cannot write: No space left on device\n")
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(("arguments", "code"), [(f"log {os.devnull}", 0), ("keys", 0), ("status ''", 2)])
+def test_closed_streams_are_nobodys_fault(closed: str, arguments: str, code: int) -> None:
+    line = f"'{sys.executable}' -m specdash {arguments} {closed}"
+    process = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert process.returncode == code, process.stderr
+    assert "fault" not in process.stderr
+    assert "Traceback" not in process.stderr
 
 
 def test_a_complaint_cannot_carry_escape_codes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -30,6 +30,9 @@ class TestHost(Host):
     def now(self) -> float:
         return self.clock
 
+    def mtime(self, status: os.stat_result) -> float:
+        return status.st_mtime
+
 
 class Follower:
     """One tail, looked at step by step, and what a client would have of it."""

@@ -42,6 +42,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.relative_to(here).as_posix().startswith(LONG):
             item.add_marker("long")
+        if item.path.name == "test_real_processes.py":
+            # One operation at a time on a host: these take the lock of the very machine they run on.
+            item.add_marker(pytest.mark.xdist_group("this host"))
 
 
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:

@@ -71,7 +71,7 @@ class SessionOptions:
     prompter: Prompter | None = None
     history: Path | None = None
     """The history of starts that limits are learned from; None: nothing is learned or kept."""
-    on_frame: Callable[[AnyFrame], None] | None = None
+    on_frame: Callable[[AnyFrame], str | None] | None = None
     """Sees every frame after the door: recordings."""
     unlockable: bool = False
     """``watch`` is the profile's word, not the command line's: it can be taken back."""
@@ -222,7 +222,9 @@ class Session:
         """One frame from the link, or one that the link itself made."""
         frame = admit(frame)
         if self._options.on_frame is not None:
-            self._options.on_frame(frame)
+            trouble = self._options.on_frame(frame)
+            if trouble:
+                self._complain(trouble)
         before, self._memory = self._memory, take(self._memory, frame)
         if isinstance(frame, Hello):
             self._introduce()

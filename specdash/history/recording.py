@@ -73,11 +73,11 @@ class Recorder:
         self._pending = 0
         self._file: BinaryIO | None = _create(path)
 
-    def __call__(self, frame: AnyFrame) -> None:
-        """Take one frame that has passed the door."""
+    def __call__(self, frame: AnyFrame) -> str | None:
+        """Take one frame that has passed the door; says once why the recording ended, if it did."""
         kept = self._redactor.admit(frame)
         if kept is None or self._file is None:
-            return
+            return None
         if self._synced_at is None:
             self._write(msgspec.json.encode(Header(host=self._host, started=frame.at)))
             self._synced_at = frame.at
@@ -86,6 +86,7 @@ class Recorder:
         if abs(frame.at - self._synced_at) >= SYNC_S or self._pending >= SYNC_BYTES:
             self._synced_at, self._pending = frame.at, 0
             self._put(self._zip.flush(zlib.Z_SYNC_FLUSH))
+        return self.problem
 
     def close(self) -> None:
         """Finish the file. Without this it can be played all the same, but for its last seconds."""
@@ -103,7 +104,9 @@ class Recorder:
         if self._file is None or not data:
             return
         try:
-            self._file.write(data)
+            left = memoryview(data)
+            while left:  # an almost full disk takes a part
+                left = left[self._file.write(left) :]
         except OSError as error:
             self.problem = f"the recording ended: {self.path}: {error.strerror or error}"
             self._file.close()

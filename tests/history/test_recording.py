@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -180,11 +182,25 @@ def test_a_full_disk_ends_the_recording_and_not_the_session(tmp_path: Path) -> N
     recorder = Recorder(tmp_path / "a.gz", "gpubox")
     full = Path("/dev/full").open("wb", buffering=0)  # noqa: SIM115
     recorder._file = full
+    told = [recorder(tick(second)) for second in range(10)]
+    recorder.close()
+    assert [text for text in told if text] == [recorder.problem], "said when it happens, and once"
+    assert recorder.problem is not None
+    assert "No space left" in recorder.problem
+
+
+def test_a_disk_that_takes_a_part_gets_the_rest(tmp_path: Path) -> None:
+    class Grudging(io.FileIO):
+        def write(self, data: Any) -> int:
+            return super().write(bytes(data)[:3])
+
+    path = tmp_path / "a.gz"
+    recorder = Recorder(path, "gpubox")
+    recorder._file = Grudging(path, "wb")
     for second in range(10):
         recorder(tick(second))
     recorder.close()
-    assert recorder.problem is not None
-    assert "No space left" in recorder.problem
+    assert len(list(Recording(path).frames())) == 10
 
 
 def test_terminal_codes_in_a_strangers_recording_do_not_pass(tmp_path: Path) -> None:

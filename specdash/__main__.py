@@ -1,6 +1,6 @@
 """``python -m specdash`` is the same as the ``specdash`` command."""
 
-from specdash.cli import main
+from specdash.start import main
 
 if __name__ == "__main__":
     main()

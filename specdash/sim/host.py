@@ -14,7 +14,7 @@ from typing import Any
 from specdash.sim import folder as files
 from specdash.sim import sshd
 from specdash.sim.options import Options
-from specdash.sim.processes import Processes, adopt_orphans, sweep
+from specdash.sim.processes import ENDINGS, Processes, adopt_orphans, sweep
 from specdash.sim.scenarios import SCENARIOS
 
 CAUGHT_UP_S = 20.0
@@ -30,6 +30,8 @@ def run(folder: Path, options: Options, keeper: int) -> int:
         print(f"specdash sim: {error.strerror or error}", file=sys.stderr)  # noqa: T201
         return 1
     finally:
+        for number in ENDINGS:
+            signal.signal(number, signal.SIG_IGN)  # whoever asks twice gets the same end
         sweep()
         files.remove(folder)
 
@@ -37,7 +39,7 @@ def run(folder: Path, options: Options, keeper: int) -> int:
 async def _run(folder: Path, options: Options, keeper: int) -> int:
     loop = asyncio.get_running_loop()
     end = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDINGS:
         loop.add_signal_handler(number, end.set)
     for fd in (keeper, 0) if options.until_stdin_closes else (keeper,):
         loop.add_reader(fd, _at_its_end, loop, fd, end)

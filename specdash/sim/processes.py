@@ -16,6 +16,9 @@ from pathlib import Path
 
 from specdash.sim.adapter import descendants
 
+ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""How an operator ends a simulated host."""
+
 _PR_SET_CHILD_SUBREAPER = 36
 _STDERR = 2
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
 import signal
 import socket
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +75,28 @@ async def test_nothing_is_left_when_the_command_itself_gets_a_signal(number: sig
         host = await _trouble(sim)
         os.kill(sim.pid, number)
         await _nothing_left(sim, host)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("after", [0.05, 0.2, 0.4])
+def test_whoever_stops_it_early_and_twice_leaves_nothing_and_sees_no_traceback(
+    tmp_path: Path, number: signal.Signals, after: float
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "specdash", "sim"],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    time.sleep(after)  # whatever it is doing then
+    for _ in range(2):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+    _, err = process.communicate(timeout=30)
+    assert b"Traceback" not in err
+    assert process.returncode in (0, -number)
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_nothing_is_left_when_the_hosts_first_process_is_killed() -> None:

@@ -9,24 +9,14 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from specdash.errors import SpecdashError
 from specdash.operations.plan import Plan
-from specdash.source import Source
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
-from specdash.tui.widgets.planrows import (
-    KEYS,
-    counted,
-    helps,
-    key_hint,
-    outcome_row,
-    progress_row,
-    tracker_rows,
-)
+from specdash.tui.standing import Standing
 from specdash.tui.widgets.situation import Panel
 
 if TYPE_CHECKING:
@@ -40,33 +30,6 @@ SOON_S: Final = 0.3
 """A plan that is prepared within this needs no word about it."""
 LONG_S: Final = 10.0
 """Whoever waited so long is told by the bell that it is over."""
-
-
-@dataclass
-class Standing:
-    """How far one host's operations are, as the operator sees it."""
-
-    source: Source
-    operations: Operations | None = None
-    """Those that are listened to."""
-    preparing: str = ""
-    task: asyncio.Task[Offer] | None = None
-    cut_off: Offer | None = None
-    ended: Plan | None = None
-    """The plan that ended and was not acknowledged yet."""
-    ended_at: float = 0.0
-    """When, on the host's clock: a later alert matters more."""
-
-    @property
-    def running(self) -> Plan | None:
-        """The plan that is being carried out."""
-        desk = self.operations.desk if self.operations else None
-        return desk.plan if desk is not None and desk.running else None
-
-    @property
-    def shown(self) -> Plan | None:
-        """The plan that the step tracker shows."""
-        return self.running or self.ended
 
 
 class Acting:
@@ -111,39 +74,15 @@ class Acting:
 
     def panel(self) -> Panel | None:
         """The tracker as a panel, where the steps have no pane of their own."""
-        plan = self.plan
-        if plan is None or (plan.over and plan.ok):
-            return None
-        glyph, tone = ("◐", "accent") if not plan.over else ("✖", "bad")
-        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.host}", tone), dim("  "))  # type: ignore[arg-type]
-        hint = key_hint(plan) if plan.over else ()
-
-        def rows(width: int) -> list[Row]:
-            return [*tracker_rows(plan, width, self.now, 10), *([hint] if hint else [])]
-
-        return Panel(heading, rows, row(dim(counted(plan))))
+        return self.here.panel(self.clock)
 
     def line(self, width: int) -> Row:
         """For the line of the alerts: what runs, else how the last plan ended; nothing where neither."""
-        host = self.here
-        plan = host.running
-        if plan is not None:
-            return progress_row(plan, self.now)
-        newest = max((alert.at for alert in host.source.state.alerts), default=0.0)
-        if host.ended is not None and newest <= host.ended_at:
-            return outcome_row(host.ended, width)
-        if host.cut_off is not None and newest <= host.ended_at:
-            return cut_off_row(host.cut_off.plan)
-        return ()
+        return self.here.line(self.now, width)
 
     def keys(self) -> tuple[str, ...]:
         """Ids of the actions that help now, for the footer."""
-        host = self.here
-        if host.running is not None:
-            return (KEYS[host.running.kind],)
-        if host.ended is not None and (id_ := helps(host.ended)) is not None:
-            return (id_,)
-        return ("server.restart",) if host.cut_off is not None else ()
+        return self.here.keys()
 
     def acknowledge(self) -> bool:
         """The outcome was seen; False where there is none."""
@@ -333,16 +272,6 @@ class Acting:
 
 async def _ready(offer: Offer) -> Offer:
     return offer
-
-
-def cut_off_row(plan: Plan) -> Row:
-    """``kill of sglang:30000 was cut off after step 2 of 4 — R goes on``."""
-    done = sum(step.over for step in plan.steps)
-    words = f"▲ {plan.kind} of {plan.subject} was cut off after step {done} of {len(plan.steps)}"
-    hint = row(
-        dim("  — "), Span("R", "key", "server.restart"), Span(" looks and goes on", "dim", "server.restart")
-    )
-    return row(Span(words, "warn"), hint)
 
 
 def _presses(kind: str) -> Callable[[Dashboard], None]:

@@ -1,0 +1,100 @@
+"""How far the operations of one host are: what runs, how the last plan ended, which key helps."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from specdash.operations.plan import Plan
+from specdash.source import Source
+from specdash.tui.paint import Row, Span, Tone, dim, row
+from specdash.tui.widgets.planrows import (
+    KEYS,
+    counted,
+    helps,
+    key_hint,
+    outcome_row,
+    progress_row,
+    tracker_rows,
+)
+from specdash.tui.widgets.situation import Panel
+
+if TYPE_CHECKING:
+    from specdash.operations.offer import Offer
+    from specdash.operations.offers import Operations
+
+
+@dataclass
+class Standing:
+    """How far one host's operations are, as the operator sees it."""
+
+    source: Source
+    operations: Operations | None = None
+    """Those that are listened to."""
+    preparing: str = ""
+    task: asyncio.Task[Offer] | None = None
+    cut_off: Offer | None = None
+    ended: Plan | None = None
+    """The plan that ended and was not acknowledged yet."""
+    ended_at: float = 0.0
+    """When, on the host's clock: a later alert matters more."""
+
+    @property
+    def running(self) -> Plan | None:
+        """The plan that is being carried out."""
+        desk = self.operations.desk if self.operations else None
+        return desk.plan if desk is not None and desk.running else None
+
+    @property
+    def shown(self) -> Plan | None:
+        """The plan that the step tracker shows."""
+        return self.running or self.ended
+
+    def panel(self, clock: Callable[[], float]) -> Panel | None:
+        """The tracker, while a plan runs and after one that failed."""
+        plan = self.shown
+        if plan is None or (plan.over and plan.ok):
+            return None
+        glyph, tone = _HEADS[plan.over]
+        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.host}", tone), dim("  "))
+        hint = key_hint(plan) if plan.over else ()
+
+        def rows(width: int) -> list[Row]:
+            return [*tracker_rows(plan, width, clock(), PANEL_ROWS), *([hint] if hint else [])]
+
+        return Panel(heading, rows, row(dim(counted(plan))))
+
+    def line(self, now: float, width: int) -> Row:
+        """One line: what runs, else how the last plan ended, else what was cut off earlier."""
+        if self.running is not None:
+            return progress_row(self.running, now)
+        newest = max((alert.at for alert in self.source.state.alerts), default=0.0)
+        if newest > self.ended_at:
+            return ()
+        if self.ended is not None:
+            return outcome_row(self.ended, width)
+        return cut_off_row(self.cut_off.plan) if self.cut_off is not None else ()
+
+    def keys(self) -> tuple[str, ...]:
+        """Ids of the actions that help now."""
+        if self.running is not None:
+            return (KEYS[self.running.kind],)
+        if self.ended is not None and (id_ := helps(self.ended)) is not None:
+            return (id_,)
+        return ("server.restart",) if self.cut_off is not None else ()
+
+
+PANEL_ROWS = 10
+_HEADS: dict[bool, tuple[str, Tone]] = {False: ("◐", "accent"), True: ("✖", "bad")}
+
+
+def cut_off_row(plan: Plan) -> Row:
+    """``kill of sglang:30000 was cut off after step 2 of 4 — R goes on``."""
+    done = sum(step.over for step in plan.steps)
+    words = f"▲ {plan.kind} of {plan.subject} was cut off after step {done} of {len(plan.steps)}"
+    hint = row(
+        dim("  — "), Span("R", "key", "server.restart"), Span(" looks and goes on", "dim", "server.restart")
+    )
+    return row(Span(words, "warn"), hint)

@@ -14,7 +14,7 @@ from specdash.operations.plan import Kind, Plan, Step, StepState
 from specdash.operations.work import Check, Follow, Free, Start, TakeBack, Write
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
-from specdash.tui.paint import Row, Span, Tone, clip, dim, row, spread, wrap
+from specdash.tui.paint import Row, Span, Tone, clip, dim, row, spread, width_of, wrap
 
 GLYPHS: Final[dict[StepState, str]] = {
     "pending": "○", "active": "◐", "done": "✓", "failed": "✖", "skipped": "–",
@@ -164,11 +164,9 @@ def outcome_row(plan: Plan, width: int = 0) -> Row:
     failed = plan.failed
     name = f"{plan.kind} {plan.subject}"
     if failed is not None:
-        start, tail = f"✖ {name}: ", key_hint(plan)
-        reason = failed.evidence or f"“{failed.title}” failed"
-        if width:
-            reason = clip(reason, max(12, width - len(start) - sum(len(span.text) for span in tail)))
-        return row(Span(start + reason, "bad"), tail)
+        tail = key_hint(plan)
+        words = f"✖ {name}: {failed.evidence or f'“{failed.title}” failed'}"
+        return row(Span(clip(words, width - width_of(tail)) if width else words, "bad"), tail)
     if not plan.ok:
         done = sum(step.state == "done" for step in plan.steps)
         words = f"▲ {name}: stopped after step {done} of {len(plan.steps)}, as you asked"

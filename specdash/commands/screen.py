@@ -54,9 +54,11 @@ class Stage:
         ascii_only: bool,
         server: str | None = None,
         quiet: bool = False,
+        hint: str = "",
     ) -> None:
+        """``hint``: said where there is no alert, for somebody who is here for the first time."""
         self.screen = full_screen(plain)
-        self._ascii, self._server, self._quiet = ascii_only, server, quiet
+        self._ascii, self._server, self._quiet, self._hint = ascii_only, server, quiet, hint
         self._asks: ScreenPrompter | None = None
         if self.screen:
             from specdash.tui.prompts import ScreenPrompter
@@ -96,6 +98,7 @@ class Stage:
             prefer=self._server,
             prompter=self._asks,
             quiet=self._quiet,
+            hint=self._hint,
         )
         try:
             code = await app.run_async()

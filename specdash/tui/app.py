@@ -27,6 +27,7 @@ from specdash.tui.paint import Span, row
 from specdash.tui.palette import SpecdashCommands
 from specdash.tui.prompts import ScreenPrompter
 from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.screens.telling import Telling
 from specdash.tui.terminal import forgiving
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets.glyphs import state_span
@@ -54,8 +55,9 @@ class SpecdashApp(App[int]):
         prefer: str | None = None,
         prompter: ScreenPrompter | None = None,
         quiet: bool = False,
+        hint: str = "",
     ) -> None:
-        """``quiet``: no bell, no notification, and the terminal's title stays as it is."""
+        """``quiet``: no bell, no notification, no title. ``hint``: said where there is no alert."""
         super().__init__()
         self.sources = tuple(sources)
         self.crash_file: Path | None = None
@@ -64,6 +66,7 @@ class SpecdashApp(App[int]):
         self._prefer = prefer
         self._told_title = ""
         self._quiet = quiet
+        self._hint = hint
         self.animation_level = "none"
         for extra in (themes or {}).values():
             self.register_theme(extra)
@@ -78,7 +81,7 @@ class SpecdashApp(App[int]):
 
     def get_default_screen(self) -> Dashboard:
         """There is only one."""
-        return Dashboard(self.sources, prefer=self._prefer)
+        return Dashboard(self.sources, prefer=self._prefer, hint=self._hint)
 
     def get_driver_class(self) -> type[Driver]:
         """The platform's, able to lose its terminal."""
@@ -130,7 +133,7 @@ class SpecdashApp(App[int]):
         if not self._quiet:
             super().bell()
 
-    def on_dashboard_alarm(self, event: Dashboard.Alarm) -> None:
+    def on_telling_alarm(self, event: Telling.Alarm) -> None:
         """Bell and notification, once for each time that a server stalls, crashes or degrades."""
         self.bell()
         if not self._quiet:

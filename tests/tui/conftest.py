@@ -30,9 +30,13 @@ def make_app() -> Make:
     """An app over sources, in our colours."""
 
     def make(
-        *sources: Source, theme: str | None = None, ascii_only: bool = False, quiet: bool = False
+        *sources: Source,
+        theme: str | None = None,
+        ascii_only: bool = False,
+        quiet: bool = False,
+        hint: str = "",
     ) -> SpecdashApp:
         known, name = themes.resolve(theme)
-        return SpecdashApp(sources, themes=known, theme=name, ascii_only=ascii_only, quiet=quiet)
+        return SpecdashApp(sources, themes=known, theme=name, ascii_only=ascii_only, quiet=quiet, hint=hint)
 
     return make

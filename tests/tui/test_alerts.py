@@ -223,3 +223,38 @@ async def test_evidence_that_cannot_be_written_says_why(
         await settle(pilot)
         await pilot.press("d")
         await until(pilot, "no evidence was written: No space left on device")
+
+
+async def test_a_newcomer_is_told_what_there_is_to_see_until_there_is_something_to_tell(
+    make_app: Make,
+) -> None:
+    source = states.source(states.capture())
+    app = make_app(
+        source, hint="a made-up host (clock × 30): this start will hang, and soon you are told why"
+    )
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        line = screen_lines(app)[-2]
+        assert line.startswith(
+            " a made-up host (clock × 30): this start will hang, and soon you are told why "
+        )
+        source.set(states.stalled())
+        await settle(pilot)
+        assert "made-up" not in screen_lines(app)[-2]
+        source.set(states.connecting())
+        await settle(pilot)
+        assert not screen_lines(app)[-2].strip(), "nothing is said of a host that is not there yet"
+
+
+def test_the_demo_teaches_within_a_minute_and_says_that_its_clock_is_not_ours() -> None:
+    from specdash.commands.demo import TEACHES, clock_words, command
+    from specdash.sim.scenarios import SCENARIOS
+
+    given = {param.name: param.default for param in command.params}
+    course = SCENARIOS[given["scenario"]].starts[0]  # type: ignore[index]
+    assert course.halt is not None, "it hangs"
+    stalled_after_s = course.shards * course.shard_s + course.first_shape_s + 120 + 60
+    assert stalled_after_s / given["speed"] < 60  # type: ignore[operator]
+    assert clock_words(30.0) == " (clock × 30)"
+    assert clock_words(1.0) == ""
+    assert set(TEACHES) <= set(SCENARIOS)

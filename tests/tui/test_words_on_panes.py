@@ -13,7 +13,7 @@ from specdash.tui.paint import Row, text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_row
 from specdash.tui.widgets.figures import chart, one_line
-from specdash.tui.widgets.gpus import card_row, column_titles, half_row, summary_rows
+from specdash.tui.widgets.gpus import card_row, column_titles, half_row, is_old, summary_rows
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
 from specdash.tui.widgets.sentence import sentence_rows
@@ -186,6 +186,17 @@ def test_what_is_odd_about_a_card_is_said_and_stands_out() -> None:
     assert "30 s old" in text_of(card_row(old, states.NOW, 116))
     hidden = msgspec.structs.replace(cards[0], owners=(Owner(pid=7, mib=1, label="pid 7", known=False),))
     assert "owner not visible" in text_of(card_row(hidden, states.NOW, 196))
+
+
+def test_a_card_is_old_when_the_others_answer_or_no_sample_comes_and_never_by_a_fast_clock() -> None:
+    state = states.serving()
+    silent = msgspec.structs.replace(state.gpus[0], at=states.NOW - 30)
+    some = msgspec.structs.replace(state, gpus=(silent, *state.gpus[1:]))
+    assert [is_old(some, gpu) for gpu in some.gpus] == [True] + [False] * 7
+    later = msgspec.structs.replace(state, now=states.NOW + 30)
+    assert all(is_old(later, gpu) for gpu in later.gpus), "no sample for half a minute"
+    fast = msgspec.structs.replace(later, host=states.host(simulated=True))
+    assert not any(is_old(fast, gpu) for gpu in fast.gpus), "its clock turns 30 times as fast"
 
 
 def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:

@@ -16,18 +16,18 @@ from specdash.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.pace import Pace
-from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.detail import detail
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.overlay import Overlay
+from specdash.tui.screens.telling import Telling
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices
 from specdash.tui.widgets.figures import FiguresPane
 from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
-from specdash.tui.widgets.header import Header, host_name
+from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.logframe import LogPane
-from specdash.tui.widgets.painted import TonedScreen
 from specdash.tui.widgets.panel import Banner, PanelPane
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
@@ -36,7 +36,6 @@ from specdash.tui.widgets.steps import StepsPane
 
 FRAME_S = 0.25
 """Seconds between two redraws at least."""
-FLASH_S = 5.0
 SUMMARY_STATES = frozenset({"crashed", "stopped"})
 CRAMPED = 22
 """Below so many rows alike cards share a line and panels are short, so that the log keeps some."""
@@ -44,7 +43,7 @@ CRAMPED_CARDS = 4
 ZOOMS = ("gpu", "log", "side")
 
 
-class Dashboard(TonedScreen):
+class Dashboard(Telling):
     """All hosts, one at a time."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -57,15 +56,13 @@ class Dashboard(TonedScreen):
     class Shown(Message):
         """The first picture is on the terminal: now there is time to connect."""
 
-    class Alarm(Message):
-        """A server needs a person: somebody who looks elsewhere should know."""
-
-        def __init__(self, host: str, text: str) -> None:
-            super().__init__()
-            self.host, self.text = host, text
-
     def __init__(
-        self, sources: Sequence[Source], *, prefer: str | None = None, pace: Pace | None = None
+        self,
+        sources: Sequence[Source],
+        *,
+        prefer: str | None = None,
+        pace: Pace | None = None,
+        hint: str = "",
     ) -> None:
         super().__init__()
         self.sources = tuple(sources)
@@ -78,10 +75,7 @@ class Dashboard(TonedScreen):
         self._prefer = prefer
         self._dirty = True
         self._pace = pace or Pace()
-        self._rung: set[str] = set()
-        self.asking = False
-        """A token is on its way."""
-        self._flash = 0
+        self._hint = hint
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -225,9 +219,9 @@ class Dashboard(TonedScreen):
         if not frozen:
             self._look_log()
         told = self.acting.line(self.size.width - 1)
-        self.query_one(AlertLine).look(state, watch_only=watch, plan=told)
+        self.query_one(AlertLine).look(state, watch_only=watch, plan=told, hint=self._hint)
         self._look_keys()
-        self._ring()
+        self.ring(self.states)
         for screen in self.app.screen_stack:
             if isinstance(screen, Overlay):
                 screen.look()
@@ -263,18 +257,6 @@ class Dashboard(TonedScreen):
             panes=self.server is not None,
         )
 
-    def _ring(self) -> None:
-        """Once for each server of any host that stalls, crashes or degrades."""
-        for state in self.states:
-            for alert in state.alerts:
-                if alert.alarm and alert.key not in self._rung:
-                    self._rung.add(alert.key)
-                    self.post_message(self.Alarm(host_name(state), alert.text))
-
-    def remind(self, key: str) -> None:
-        """Tell of this alert again when it comes back."""
-        self._rung.discard(key)
-
     # ---- what is done --------------------------------------------------------------------------------
 
     def allows(self, id_: str) -> bool:
@@ -302,23 +284,6 @@ class Dashboard(TonedScreen):
         if 0 <= number < len(known):
             self.chosen, self.picked = known[number], True
             self.apply()
-
-    def flash(self, words: str | Row, seconds: float = FLASH_S) -> None:
-        """Say something for a moment, in the line of the alerts."""
-        line = row(Span(words)) if isinstance(words, str) else words
-        self._flash += 1
-        mine = self._flash
-        self.query_one(AlertLine).say(line)
-        self.set_timer(seconds, lambda: self._unflash(mine))
-
-    def hold(self, words: Row | None) -> None:
-        """Say something in the line of the alerts until it is taken away."""
-        self._flash += 1
-        self.query_one(AlertLine).say(words)
-
-    def _unflash(self, mine: int) -> None:
-        if mine == self._flash:
-            self.query_one(AlertLine).say(None)
 
     def zoom(self, pane: str | None) -> None:
         """Show one pane alone; None shows all of them."""

@@ -5,29 +5,33 @@ from __future__ import annotations
 from specdash.monitor.state import HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
-from specdash.tui.paint import Row, Span, dim, row, spread, width_of
+from specdash.tui.paint import Row, Span, cut, dim, row, spread, width_of
 from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES
 from specdash.tui.widgets.painted import Painted
 
+HELP: Row = row(dim("   "), Span("?", "key", "help"), Span(" keys", "dim", "help"))
 
-def alert_row(state: HostState, width: int, *, watch_only: bool = False) -> Row:
-    """The newest alert, its age, the key that helps, and how many there are."""
+
+def alert_row(state: HostState, width: int, *, watch_only: bool = False, hint: str = "") -> Row:
+    """The newest alert, its age, the key that helps, and how many there are; without any, the hint."""
     if not state.alerts:
-        return row(dim(" no alerts" if state.host is not None else ""))
+        told = row(dim(f" {hint or 'no alerts'}" if state.host is not None else ""))
+        helped = row(told, HELP) if hint and told else told
+        return helped if width_of(helped) <= width else cut(told, width)
     newest = max(state.alerts, key=lambda alert: alert.at)
     tone = SEVERITY_TONES[newest.severity]
     action = BY_ID.get(newest.next_key or "")
     helps = action is not None and allowed(action, watch_only=watch_only)
-    hint: Row = ()
+    helper: Row = ()
     if helps and action is not None:
         words = action.verb if action.risk == "hard" else action.help
-        hint = row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
+        helper = row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
     left = row(Span(f" {SEVERITY_GLYPHS[newest.severity]} ", tone), Span(newest.text, tone))
     right = f"{say.age(state.now - newest.at)} ago"
     if len(state.alerts) > 1:
         right += f"   {len(state.alerts)} alerts"
-    if width_of(left) + width_of(hint) + len(right) + 3 <= width:  # half a hint is none
-        left = row(left, hint)
+    if width_of(left) + width_of(helper) + len(right) + 3 <= width:  # half a hint is none
+        left = row(left, helper)
     return spread(left, row(Span(right, "dim", "view.events"), " "), width)
 
 
@@ -38,10 +42,15 @@ class AlertLine(Painted):
     watch_only = False
     message: Row | None = None
     plan: Row = ()
+    hint = ""
 
-    def look(self, state: HostState, *, watch_only: bool, plan: Row = ()) -> None:
-        """Show another picture. ``plan``: a plan that runs or has just ended, told before the alerts."""
-        self.state, self.watch_only, self.plan = state, watch_only, plan
+    def look(self, state: HostState, *, watch_only: bool, plan: Row = (), hint: str = "") -> None:
+        """Show another picture.
+
+        ``plan``: a plan that runs or has just ended, told before the alerts. ``hint``: told where there is
+        none of both.
+        """
+        self.state, self.watch_only, self.plan, self.hint = state, watch_only, plan, hint
         self.redraw()
 
     def say(self, message: Row | None) -> None:
@@ -57,4 +66,4 @@ class AlertLine(Painted):
             return [row(" ", self.plan)]
         if self.state is None:
             return [()]
-        return [alert_row(self.state, width, watch_only=self.watch_only)]
+        return [alert_row(self.state, width, watch_only=self.watch_only, hint=self.hint)]

@@ -8,7 +8,7 @@ from typing import Final
 from specdash.monitor.state import Gpu, HostState, Owner, Rank, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, bar, braille, columns, cut, dim, pad, row, wrap
-from specdash.tui.widgets.gpus import HOT_C, OLD_S, short_name
+from specdash.tui.widgets.gpus import HOT_C, is_old, short_name
 
 CHART_ROWS = 5
 SIZES = (18, -8, -9, -9, -7, -8, 0)
@@ -50,7 +50,7 @@ def _troubles(state: HostState, gpu: Gpu, width: int) -> list[Row]:
     age = state.now - gpu.at
     if gpu.card.error:
         out += _texts(f"✖ {gpu.card.error}: it last answered {say.age(age)} ago", width, "bad")
-    elif age > OLD_S:
+    elif is_old(state, gpu):
         out += _texts(f"▲ these values are {say.age(age)} old", width, "warn")
     for reason in gpu.card.throttle:
         meaning = THROTTLE_WORDS.get(reason)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
+
+import msgspec
 
 from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
@@ -256,13 +259,15 @@ class GpuPane(Choosing, can_focus=True):
         return rows
 
     def _cards(self, state: HostState, width: int, lagging: Sequence[str]) -> list[Row]:
+        new = partial(msgspec.structs.replace, at=state.now)
+        gpus = [gpu if is_old(state, gpu) else new(gpu) for gpu in state.gpus]
         if self.summary:
-            return summary_rows(state.gpus, state.now, width, lagging, self.marked)
+            return summary_rows(gpus, state.now, width, lagging, self.marked)
         if len(state.gpus) > TWO_COLUMNS_ABOVE and self.short:
             half = (width - 2) // 2
-            halves = [half_row(gpu, state.now, half, lagging) for gpu in state.gpus]
+            halves = [half_row(gpu, state.now, half, lagging) for gpu in gpus]
             return two_columns([self._one(cells, at) for at, cells in enumerate(halves)], width)
-        rows = [card_row(gpu, state.now, width, lagging) for gpu in state.gpus]
+        rows = [card_row(gpu, state.now, width, lagging) for gpu in gpus]
         rows = [self._one(cells, at) for at, cells in enumerate(rows)]
         return rows if self.short else [column_titles(width), *rows]
 
@@ -293,6 +298,17 @@ class GpuPane(Choosing, can_focus=True):
         if orphan:
             below.append(Span(f" · {say.gib(orphan)} GiB orphaned", "orphan"))
         return title, row(*below)
+
+
+def is_old(state: HostState, gpu: Gpu) -> bool:
+    """It has not answered while others have, or no sample comes any more.
+
+    A simulated host's clock may turn so fast that every sample would look old: there only the others count.
+    """
+    sampled = state.gpus_at if state.gpus_at is not None else state.now
+    simulated = state.host is not None and state.host.simulated
+    newest = sampled if simulated or state.now - sampled <= OLD_S else state.now
+    return newest - gpu.at > OLD_S
 
 
 def short_name(name: str | None) -> str:

@@ -1,0 +1,62 @@
+"""The part of the dashboard that speaks up: messages in the line of the alerts, and alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from textual.message import Message
+
+from specdash.monitor.state import HostState
+from specdash.tui.paint import Row, Span, row
+from specdash.tui.widgets.alerts import AlertLine
+from specdash.tui.widgets.header import host_name
+from specdash.tui.widgets.painted import TonedScreen
+
+FLASH_S = 5.0
+
+
+class Telling(TonedScreen):
+    """A screen with an :class:`AlertLine`."""
+
+    class Alarm(Message):
+        """A server needs a person: somebody who looks elsewhere should know."""
+
+        def __init__(self, host: str, text: str) -> None:
+            super().__init__()
+            self.host, self.text = host, text
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asking = False
+        """A token is on its way."""
+        self._rung: set[str] = set()
+        self._flash = 0
+
+    def ring(self, states: Sequence[HostState]) -> None:
+        """Once for each server of any host that stalls, crashes or degrades."""
+        for state in states:
+            for alert in state.alerts:
+                if alert.alarm and alert.key not in self._rung:
+                    self._rung.add(alert.key)
+                    self.post_message(self.Alarm(host_name(state), alert.text))
+
+    def remind(self, key: str) -> None:
+        """Tell of this alert again when it comes back."""
+        self._rung.discard(key)
+
+    def flash(self, words: str | Row, seconds: float = FLASH_S) -> None:
+        """Say something for a moment, in the line of the alerts."""
+        line = row(Span(words)) if isinstance(words, str) else words
+        self._flash += 1
+        mine = self._flash
+        self.query_one(AlertLine).say(line)
+        self.set_timer(seconds, lambda: self._unflash(mine))
+
+    def hold(self, words: Row | None) -> None:
+        """Say something in the line of the alerts until it is taken away."""
+        self._flash += 1
+        self.query_one(AlertLine).say(words)
+
+    def _unflash(self, mine: int) -> None:
+        if mine == self._flash:
+            self.query_one(AlertLine).say(None)

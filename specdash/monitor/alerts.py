@@ -105,6 +105,8 @@ def _helps(server: Server) -> str | None:
         return "server.kill"
     if any(diagnosis.root and diagnosis.key in KNOWN_FIXES for diagnosis in server.diagnoses):
         return "config.patch"
+    if any(diagnosis.root and diagnosis.key == "orphan_processes" for diagnosis in server.diagnoses):
+        return "gpu.clean"
     return "log.error" if server.state == "crashed" else None
 
 

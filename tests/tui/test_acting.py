@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button, Input
@@ -20,7 +21,7 @@ from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.screens.plan import PlanDialog
-from tests.operations.fakehost import FakeHost, sglang
+from tests.operations.fakehost import FakeHost, diagnosis, sglang
 from tests.tui.actors import (
     DRAFT,
     HeldClock,
@@ -319,7 +320,7 @@ async def test_p_without_a_known_fix_says_what_changes_any_value(tmp_path: Path,
         assert "specdash patch TARGET FILE KEY=VALUE" in text
         assert isinstance(app.screen, NoticeDialog)
         await pilot.press("enter")
-        assert isinstance(app.screen, Dashboard)
+        assert app.screen is app.board
 
 
 async def test_under_watch_the_keys_do_not_exist_and_unlock_says_why(tmp_path: Path, make_app: Make) -> None:
@@ -529,3 +530,20 @@ async def test_hostile_process_titles_stay_text_in_every_preview_and_every_line(
         await confirm(pilot)
         text = await until(pilot, "✖ kill sglang:30000")
         assert not set(text) & set("\x1b\x07\u202e")
+
+
+async def test_an_ended_server_offers_what_goes_on_from_it_and_to_nobody_who_may_only_watch(
+    tmp_path: Path, make_app: Make
+) -> None:
+    for watch_only in (False, True):
+        host = serving()
+        left = msgspec.structs.replace(
+            host.servers[0], state="crashed", diagnoses=(diagnosis("orphan_processes"),)
+        )
+        host.servers = [left]
+        app = make_app(HostSource(host, tmp_path, watch_only=watch_only))
+        async with app.run_test(size=(120, 40)) as pilot:
+            await settle(pilot)
+            text = screen_text(app)
+            assert ("C   ends what still holds GPU memory" in text) == (not watch_only)
+            assert ("C clean" in text.splitlines()[-1]) == (not watch_only)

@@ -238,7 +238,8 @@ def _hands(state: HostState, root: Diagnosis | None) -> list[tuple[str, str]]:
     out = []
     if root is not None and root.key in KNOWN_FIXES:
         out.append(("config.patch", "reviews the known fix, as a diff"))
-    if any(gpu.orphan_mib for gpu in state.gpus):
+    left = root is not None and root.key == "orphan_processes"
+    if left or any(gpu.orphan_mib for gpu in state.gpus):
         out.append(("gpu.clean", "ends what still holds GPU memory"))
     return [*out, ("server.restart", "starts it again as it was")]
 

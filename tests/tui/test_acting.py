@@ -318,9 +318,9 @@ async def test_p_without_a_known_fix_says_what_changes_any_value(tmp_path: Path,
         await pilot.press("P")
         text = await until(pilot, "nothing here has a known fix")
         assert "specdash patch TARGET FILE KEY=VALUE" in text
-        assert isinstance(app.screen, NoticeDialog)
+        assert isinstance(app.screen_stack[-1], NoticeDialog)
         await pilot.press("enter")
-        assert app.screen is app.board
+        assert isinstance(app.screen, Dashboard)
 
 
 async def test_under_watch_the_keys_do_not_exist_and_unlock_says_why(tmp_path: Path, make_app: Make) -> None:

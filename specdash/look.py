@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.spans import ago
+from specdash.monitor.spans import count as counted
 from specdash.monitor.state import Gpu, HostState, Server
 
 _STATE_GLYPHS = {
@@ -85,7 +86,8 @@ def describe_server(server: Server, now: float) -> Iterator[str]:
         yield "  " + "   ".join(f"{name} {value:{form}}" for name, value, form in told if value is not None)
     if server.log:
         yield f"  log {server.log.error or server.log.says}"
-    yield f"  pid {server.pid}, up {ago(now - server.started_at)}, {server.processes} processes"
+    many = counted(server.processes, "process", "processes")
+    yield f"  pid {server.pid}, up {ago(now - server.started_at)}, {many}"
 
 
 def _gpus(state: HostState) -> Iterator[str]:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
+import msgspec
+
 from specdash.errors import SpecdashError
 from specdash.history.recording import Recording
 from specdash.intake import take
@@ -90,8 +92,9 @@ class ReplaySource:
 
     @property
     def state(self) -> HostState:
-        """The picture at this second of the recording."""
-        return self._memory.picture
+        """The picture at this second of the recording; at its end it says so."""
+        picture = self._memory.picture
+        return msgspec.structs.replace(picture, over="the recording ends here") if self.ended else picture
 
     @property
     def ended(self) -> bool:

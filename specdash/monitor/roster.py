@@ -45,7 +45,7 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     cards = {
         index: replace(card, gpu=relabel(card.gpu, table, owned)) for index, card in memory.cards.items()
     }
-    picture = replace(memory.picture, processes_denied=frame.denied)
+    picture = replace(memory.picture, processes_at=frame.at, processes_denied=frame.denied)
     return replace(memory, processes=table, servers=tuple(servers), cards=cards, picture=picture)
 
 

@@ -15,3 +15,8 @@ def ago(seconds: float | None) -> str:
     if whole < 2 * 86400:
         return f"{whole // 3600}:{whole % 3600 // 60:02}:{whole % 60:02}"
     return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def count(many: int, word: str, words: str | None = None) -> str:
+    """``1 process``, ``9 processes``."""
+    return f"{many} {word if many == 1 else words or word + 's'}"

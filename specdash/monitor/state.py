@@ -323,8 +323,12 @@ class HostState(Value, frozen=True, kw_only=True):
     events: tuple[Event, ...] = ()
     """What has happened since we look, oldest first."""
     notes: tuple[str, ...] = ()
+    processes_at: float | None = None
+    """When the process table was last read; None: it has not come yet, and no server can be known."""
     processes_denied: int = 0
     kernel: tuple[KernelLine, ...] = ()
     """What the kernel has said of GPUs, memory and hung tasks, oldest first."""
     kernel_denied: str | None = None
     """Why its log cannot be read; None where it can, or that is not known yet."""
+    over: str | None = None
+    """Why nothing more will come: ``the recording ends here``. None: more may come."""

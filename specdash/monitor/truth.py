@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from specdash.monitor.documents import Diagnosis, Verdict
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.polling import CONNECT, HEALTH
-from specdash.monitor.spans import ago
+from specdash.monitor.spans import ago, count
 from specdash.monitor.words import State
 
 
@@ -28,7 +28,7 @@ def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...],
         yield root.summary
     left = len(memory.family.members) + memory.family.orphaned
     if memory.gone_at is not None and left:
-        yield f"{left} {'process' if left == 1 else 'processes'} left behind"
+        yield f"{count(left, 'process', 'processes')} left behind"
 
 
 def _work(memory: ServerMemory, state: State, now: float) -> Iterator[str]:
@@ -54,6 +54,6 @@ def _life(memory: ServerMemory, verdict: Verdict, now: float) -> Iterator[str]:
             said = answer.error or f"{answer.status}{'' if answer.body or answer.status == 200 else ' empty'}"
             age = f" {ago(now - answer.at)} ago" if now - answer.at > 5 else ""
             yield f"{name} {said}{age}"
-    yield f"{1 + len(memory.family.members)} processes"
+    yield count(1 + len(memory.family.members), "process", "processes")
     if verdict.limit_s is not None and verdict.word in ("suspect", "stalled") and verdict.since_s is not None:
         yield f"limit {ago(verdict.limit_s)}"

@@ -164,3 +164,11 @@ def test_an_acknowledged_alert_is_gone(tmp_path: Path) -> None:
     (alert,) = source.state.alerts
     source.acknowledge(alert.key)
     assert source.state.alerts == ()
+
+
+async def test_at_its_end_the_picture_says_that_nothing_more_comes(tmp_path: Path) -> None:
+    source = source_of(night(tmp_path), Clock())
+    source.jump(0.0)
+    assert source.state.over is None
+    source.jump(float("inf"))
+    assert source.state.over == "the recording ends here"

@@ -347,3 +347,11 @@ def test_lines_of_a_second_server_in_one_log_are_counted_as_the_log_has_them() -
     assert newest.pid == 200
     assert newest.log_lines == 2 * lines
     assert min(milestone.line for milestone in newest.milestones) > lines
+
+
+def test_one_process_is_not_called_processes_and_the_table_has_a_time() -> None:
+    alone = run(hello(), processes(10.0, server()[0]))
+    assert "1 process" in only_server(alone).truth
+    assert "1 processes" not in only_server(alone).truth
+    assert alone.picture.processes_at == 10.0
+    assert run(hello()).picture.processes_at is None

@@ -165,6 +165,7 @@ class World:
         return HostState(
             target=self.target,
             now=self.clock.now,
+            processes_at=self.clock.now,
             link=Link(state=self.link),  # type: ignore[arg-type]
             host=HostFacts(
                 name=self.name,

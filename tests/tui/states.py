@@ -285,6 +285,7 @@ def picture(**changes: object) -> HostState:
         driver="570.133.20",
         gpus=cards(8, 76.0, util=100, watts=214),
         gpus_at=NOW - 1,
+        processes_at=NOW - 1,
     )
     return msgspec.structs.replace(base, **changes)
 

@@ -17,7 +17,7 @@ from specdash.tui.widgets.gpus import card_row, column_titles, half_row, is_old,
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
 from specdash.tui.widgets.sentence import sentence_rows
-from specdash.tui.widgets.situation import lost_row, panel_for
+from specdash.tui.widgets.situation import lost_row, over_row, panel_for
 from specdash.tui.widgets.steps import step_rows
 from tests.tui import states
 
@@ -277,9 +277,21 @@ def test_each_situation_says_what_is_going_on() -> None:
     assert "--log PATH" in nothing
 
 
-def test_the_first_seconds_look_for_servers_before_saying_there_is_none() -> None:
-    fresh = states.picture(link=Link(state="live", since=states.NOW - 1))
+def test_before_the_list_of_processes_has_come_nobody_says_that_there_is_no_server() -> None:
+    fresh = states.picture(link=Link(state="live", since=states.NOW - 1), processes_at=None)
     assert "looking for" in panel(fresh)
+    assert "no server" not in text_of(header_row(fresh, None, 120))
+    assert "no server" not in lines(sentence_rows(fresh, None, 50))
+    assert "no server" not in text_of(strip_row((fresh, fresh), None))
+    waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=states.NOW - 12))
+    assert "not sent its list of processes for 12 s" in panel(waiting)
+
+
+def test_at_its_end_a_recording_says_so() -> None:
+    over = msgspec.structs.replace(states.serving(), over="the recording ends here")
+    assert " END " in text_of(header_row(over, first(over), 120))
+    assert "the recording ends here, 2026-" in text_of(over_row(over, 80))
+    assert all(width_of(over_row(over, width)) <= width for width in (60, 80, 120))
 
 
 def test_a_stall_shows_its_evidence_with_ages_and_the_diagnosis_with_its_remedy() -> None:

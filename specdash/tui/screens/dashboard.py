@@ -75,7 +75,7 @@ class Dashboard(Telling):
         self._prefer = prefer
         self._dirty = True
         self._pace = pace or Pace()
-        self._hint = hint
+        self._for_newcomers = hint
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -219,7 +219,7 @@ class Dashboard(Telling):
         if not frozen:
             self._look_log()
         told = self.acting.line(self.size.width - 1)
-        self.query_one(AlertLine).look(state, watch_only=watch, plan=told, hint=self._hint)
+        self.query_one(AlertLine).look(state, watch_only=watch, plan=told, hint=self._for_newcomers)
         self._look_keys()
         self.ring(self.states)
         for screen in self.app.screen_stack:

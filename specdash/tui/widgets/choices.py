@@ -53,7 +53,7 @@ def strip_row(states: Sequence[HostState], chosen: Choice | None) -> Row:
             )
         for server in state.servers or (None,):
             if server is None:
-                piece = row(dim("no server"))
+                piece = row(dim("no server" if states[at].processes_at is not None else "…"))
             else:
                 piece = _server(server, chosen == Choice(at, server.key))
             mark = "▸" if chosen == Choice(at, server.key if server else None) else " "

@@ -39,6 +39,8 @@ def standing(state: HostState, *, watch_only: bool, frozen: bool) -> Row:
         words.append(Span(" SIM ", "flag"))
     if watch_only:
         words.append(Span(" WATCH ", "flag"))
+    if state.over is not None:
+        words.append(Span(" END ", "flag"))
     if frozen:
         words.append(Span(" FROZEN ", "flag"))
     elif state.link.state in ("stale", "lost"):
@@ -57,7 +59,7 @@ def header_row(
     host = Span(host_name(state), "strong")
     right = standing(state, watch_only=watch_only, frozen=frozen)
     if server is None:
-        nothing = dim("no server") if state.host is not None else dim("")
+        nothing = dim("no server" if state.processes_at is not None else "")
         long = row(dim(" specdash ▸ "), host, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
         return spread(long, right, width)
     now = state_span(server)

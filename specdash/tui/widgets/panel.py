@@ -5,7 +5,7 @@ from __future__ import annotations
 from specdash.monitor.state import HostState
 from specdash.tui.paint import Row
 from specdash.tui.widgets.painted import Painted
-from specdash.tui.widgets.situation import Panel, lost_row
+from specdash.tui.widgets.situation import Panel, lost_row, over_row
 
 
 class PanelPane(Painted):
@@ -38,16 +38,19 @@ class PanelPane(Painted):
 
 
 class Banner(Painted):
-    """One line under the header while the link is lost."""
+    """One line under the header while the link is lost, and at the end of a recording."""
 
     state: HostState | None = None
 
     def look(self, state: HostState) -> None:
         """Show another picture."""
         self.state = state
-        self.set_class(state.link.state != "lost" or state.host is None, "-off")
+        lost = state.link.state == "lost" and state.host is not None
+        self.set_class(not lost and state.over is None, "-off")
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
         """One line."""
-        return [lost_row(self.state, width)] if self.state else []
+        if self.state is None:
+            return []
+        return [over_row(self.state, width) if self.state.over is not None else lost_row(self.state, width)]

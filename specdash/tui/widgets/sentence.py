@@ -18,7 +18,8 @@ def sentence_rows(state: HostState, server: Server | None, width: int) -> list[R
     dot, words, tone = link_word(state)
     out = [row(Span(host_name(state), "strong"), "  ", Span(f"{dot} {words}", tone))]
     if server is None:
-        out += text_rows(state.link.reason or "no server is running here" if state.host else words, width)
+        nothing = "no server is running here" if state.processes_at is not None else "looking for servers"
+        out += text_rows(state.link.reason or nothing if state.host else words, width)
     else:
         out.append(
             cut(row(state_span(server), " ", dim(since(state, server)), "  ", dim(server.name)), width)

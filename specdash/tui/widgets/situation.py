@@ -6,6 +6,7 @@ a key that does nothing.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -14,13 +15,13 @@ from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
-from specdash.tui.paint import Row, Span, Tone, dim, pad, row, width_of, wrap
+from specdash.tui.paint import Row, Span, Tone, cut, dim, pad, row, width_of, wrap
 from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
 from specdash.tui.widgets.gpus import owner_text
 from specdash.tui.widgets.header import host_name
 
-LOOKING_S = 3.0
-"""So long after the connection we say that we look, not that nothing is there."""
+SOON_S = 5.0
+"""A host that has not sent its list of processes so long after it was connected is slow, or cannot."""
 
 
 @dataclass(frozen=True)
@@ -126,10 +127,17 @@ def lost_row(state: HostState, width: int) -> Row:
     return next((form for form in forms if width_of(form) <= width), forms[-1])
 
 
+def over_row(state: HostState, width: int) -> Row:
+    """The banner where nothing more will come."""
+    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.now))
+    told = row(Span(f" ▌ {state.over}", "strong"), dim(f", {at} on the host's clock   "))
+    return cut(row(told, Span("q", "key", "quit"), Span(" quits", "dim", "quit")), width)
+
+
 def no_server(state: HostState, *, acts: bool = False) -> Panel:
     """The host is well, and nothing serves."""
-    if state.link.since is not None and state.now - state.link.since < LOOKING_S:
-        return Panel(row(Span("looking for SGLang and vLLM servers", "dim")), lambda width: [])
+    if state.processes_at is None:
+        return unlisted(state)
 
     def rows(width: int) -> list[Row]:
         out: list[Row] = []
@@ -147,8 +155,7 @@ def no_server(state: HostState, *, acts: bool = False) -> Panel:
             out += text_rows(
                 f"{who} could not be read: connect as their user or as root to see them.", width, "dim"
             )
-        for note in state.notes:
-            out += text_rows(note, width, "dim")
+        out += _notes(state, width)
         hands = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
         again = key_rows(("server.restart", "starts the last one again")) if acts else []
         return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
@@ -157,6 +164,25 @@ def no_server(state: HostState, *, acts: bool = False) -> Panel:
     keys = ("gpu.clean",) if acts and held else ()
     title = row(Span("no SGLang or vLLM server is running here", "strong"))
     return Panel(title, rows, keys=(*keys, "conn.retry"))
+
+
+def unlisted(state: HostState) -> Panel:
+    """Whether there is a server cannot be said yet."""
+    waited = state.now - state.link.since if state.link.since is not None else 0.0
+
+    def rows(width: int) -> list[Row]:
+        if waited < SOON_S:
+            return []
+        words = (
+            f"The host has not sent its list of processes for {say.age(waited)}: it is busy."
+        )
+        return [*text_rows(words, width, "warn"), *_notes(state, width)]
+
+    return Panel(row(Span("looking for SGLang and vLLM servers", "dim")), rows)
+
+
+def _notes(state: HostState, width: int) -> list[Row]:
+    return [line for note in state.notes for line in text_rows(note, width, "dim")]
 
 
 def _said(reason: Reason) -> str:

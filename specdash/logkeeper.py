@@ -23,6 +23,11 @@ class LogKeeper:
         """Expect this log: its buffer is there, though empty."""
         self._buffers.setdefault(path, LogBuffer())
 
+    def forget(self, path: str) -> None:
+        """Let the bytes of this log go."""
+        self._buffers.pop(path, None)
+        self._ruled.pop(path, None)
+
     def of(self, memory: Memory, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log; None where none is followed."""
         server = next((s for s in memory.servers if s.key == server_key), None)

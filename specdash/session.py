@@ -265,6 +265,11 @@ class Session:
     def _ask(self) -> None:
         """Bring what the agent does in line with what the monitor wants."""
         wanted = wants(self._memory)
+        for path in self._tails.keys() - wanted.tails:
+            # Its server is no longer shown: 64 MiB for each start would fill the memory in time.
+            del self._tails[path]
+            self._logs.forget(path)
+            self._link.send({"r": "untail", "path": path})
         for path in wanted.tails - self._tails.keys():
             self._tails[path] = _Tail()
             self._logs.open(path)

@@ -33,6 +33,7 @@ _LONG_BODY = 48 * 1024
 """As much as the agent sends of an answer: a server with adapters lists dozens of models."""
 _MODEL = re.compile(r'"id"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"object"\s*:\s*"model"')
 _MODELS_NAMED = 3
+_MOST_PATHS = 32
 
 
 class Call(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +111,8 @@ def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
     lacks = memory.lacks
     if answer.status in _NOT_THERE:
         lacks = lacks | {answer.path}
+    if answer.path not in memory.answers and len(memory.answers) >= _MOST_PATHS:
+        return memory  # we ask for a handful
     answers = {**memory.answers, answer.path: answer}
     if answer.error == "refused":
         # Nothing listens any more: older answers would look as if it still did.

@@ -24,7 +24,7 @@ async def test_the_log_of_a_server_that_is_no_longer_shown_is_let_go() -> None:
         for start in range(1, 30):
             path = f"/var/log/vllm-{start}.log"
             await clock.pass_(1.0)
-            transport.channel.say("processes", list=[_server(start, path)])
+            transport.channel.say("processes", list=[_server(100 + start, path)])
             await settle()
             transport.channel.say("log", path=path, file=f"1:{start}", offset=0, size=5, text="line\n")
             await settle()

@@ -173,9 +173,7 @@ def unlisted(state: HostState) -> Panel:
     def rows(width: int) -> list[Row]:
         if waited < SOON_S:
             return []
-        words = (
-            f"The host has not sent its list of processes for {say.age(waited)}: it is busy."
-        )
+        words = f"The host has not sent its list of processes for {say.age(waited)}: it is busy."
         return [*text_rows(words, width, "warn"), *_notes(state, width)]
 
     return Panel(row(Span("looking for SGLang and vLLM servers", "dim")), rows)

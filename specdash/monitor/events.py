@@ -27,15 +27,16 @@ def _link(before: HostState, now: HostState) -> Iterator[Event]:
     word, was = now.link.state, before.link.state
     if before.host is not None and now.host is not None and before.host.boot != now.host.boot:
         yield _event(now, "link", "the host has restarted: every process is another one", "warning")
-    if word == was:
+    if word == was and now.link.reason == before.link.reason:
         return
     if word in ("lost", "refused"):
         reason = f": {now.link.reason}" if now.link.reason else ""
-        text = f"{'connection lost' if word == 'lost' else 'no connection'}{reason}"
+        what = "no connection" if word == "refused" else "connection lost" if now.host else "not reached"
+        text = f"{what}{reason}"
         before_that = next((event.text for event in reversed(before.events) if event.kind == "link"), None)
         if text != before_that:  # it tries again and again: only another reason is news
             yield _event(now, "link", text, "warning" if word == "lost" else "error")
-    elif word == "live" and was in ("connecting", "lost"):
+    elif word == "live" and was in ("connecting", "lost", "refused"):
         away = _away_since(before.events)
         words = "connected" if away is None else f"connected again after {ago(now.now - away)}"
         yield _event(now, "link", words)

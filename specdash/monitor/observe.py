@@ -176,15 +176,18 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
 
 def _link(memory: Memory, frame: Link) -> Memory:
     before = memory.picture.link
-    since = before.since if before.state == frame.state and before.since is not None else frame.at
+    again = frame.state == "connecting" and (before.state == "lost" or memory.picture.host is not None)
+    state = "lost" if again else frame.state  # an attempt to come back is no news until it succeeds
+    since = before.since if before.state == state and before.since is not None else frame.at
     retry_at = frame.at + frame.retry_in_s if frame.retry_in_s is not None else None
     link = LinkState(
-        state=frame.state,
+        state=state,
         since=since,
         rtt_ms=frame.rtt_ms if frame.rtt_ms is not None else before.rtt_ms,
-        reason=frame.reason,
+        reason=before.reason if again else frame.reason,
         retry_at=retry_at,
         attempt=frame.attempt,
+        heard_at=None if state == "live" else memory.heard_at,
     )
     return replace(memory, picture=replace(memory.picture, link=link))
 

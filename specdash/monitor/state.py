@@ -30,7 +30,10 @@ class Link(Value, frozen=True, kw_only=True):
     rtt_ms: float | None = None
     reason: str | None = None
     retry_at: float | None = None
+    """When the next attempt begins; None while one is under way, or where none will be made."""
     attempt: int = 0
+    heard_at: float | None = None
+    """When the host was last heard, while the link does not live; None: it lives, or never lived."""
 
 
 class HostFacts(Value, frozen=True, kw_only=True):
@@ -332,3 +335,8 @@ class HostState(Value, frozen=True, kw_only=True):
     """Why its log cannot be read; None where it can, or that is not known yet."""
     over: str | None = None
     """Why nothing more will come: ``the recording ends here``. None: more may come."""
+
+    @property
+    def old(self) -> bool:
+        """What is shown of the host was so when it was last heard; nobody knows whether it still is."""
+        return self.host is not None and self.link.state != "live"

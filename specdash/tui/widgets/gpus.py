@@ -237,7 +237,7 @@ class GpuPane(Choosing, can_focus=True):
         ``summary``: alike cards on one line. ``short``: few rows, no titles. ``most``: so many rows at most.
         """
         self.state, self.server, self.summary, self.short, self.most = state, server, summary, short, most
-        self.faded = state.link.state in ("stale", "lost")
+        self.faded = state.old
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:

@@ -44,7 +44,7 @@ class LogPane(LogReader):
             self.grammar = grammar_of(server.engine)
             self.repaint()
         self.server = server
-        faded = state.link.state == "lost"
+        faded = state.old
         if faded != self.faded:
             self.faded = faded
             self.repaint()

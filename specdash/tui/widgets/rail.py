@@ -155,7 +155,7 @@ class Rail(Choosing, can_focus=True):
     def look(self, state: HostState, server: Server | None, *, tall: bool) -> None:
         """Show another picture; ``tall``: there are rows for the lamps too."""
         self.state, self.server, self.tall = state, server, tall
-        self.faded = state.link.state in ("stale", "lost")
+        self.faded = state.old
         self.set_class(server is None, "-off")
         self.redraw()
 

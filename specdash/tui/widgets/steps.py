@@ -48,7 +48,7 @@ class StepsPane(Choosing, can_focus=True):
     ) -> None:
         """Show another picture. ``now``: of this machine, for the plan's times."""
         self.server, self.plan, self.now = server, plan, now
-        self.faded = state.link.state in ("stale", "lost")
+        self.faded = state.old
         self.redraw()
 
     @property

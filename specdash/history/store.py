@@ -19,6 +19,7 @@ from specdash.errors import SpecdashError
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
 from specdash.monitor.words import PHASES, Phase
+from specdash.runbooks.todo import Todo
 
 BUSY_S: Final = 0.5
 """How long another program may keep the file to itself before we go on without it."""
@@ -57,10 +58,27 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID
         """,
     ),
+    (
+        """
+        CREATE TABLE todos (
+            id TEXT PRIMARY KEY,
+            target TEXT NOT NULL,
+            title TEXT NOT NULL,
+            note TEXT NOT NULL,
+            state TEXT NOT NULL,
+            place REAL NOT NULL,
+            made REAL NOT NULL,
+            ended REAL
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 """From schema n to n + 1: what the file's ``user_version`` counts. Only ever added to."""
 
 _KIND = "host = ? AND engine = ? AND version = ? AND model = ? AND draft = ? AND parallel = ?"
+
+
+_TODO = ("id", "title", "note", "state", "place", "made", "ended")
 
 
 class HistoryError(SpecdashError):
@@ -125,6 +143,27 @@ class Store:
             self._db.executemany("INSERT INTO laps VALUES (?, ?, ?, ?)", laps)
             self._forget(start.kind)
         return True
+
+    def todos(self, target: str) -> tuple[Todo, ...]:
+        """The operator's own entries for a host, in their order."""
+        with self._blamed():
+            rows = self._db.execute(
+                "SELECT id, title, note, state, place, made, ended FROM todos WHERE target = ?"
+                " ORDER BY place, made",
+                (target,),
+            ).fetchall()
+        return tuple(msgspec.convert(dict(zip(_TODO, row, strict=True)), Todo) for row in rows)
+
+    def keep_todo(self, target: str, todo: Todo) -> None:
+        """Keep an entry, new or changed."""
+        values = (todo.id, target, *(getattr(todo, name) for name in _TODO[1:]))
+        with self._blamed():
+            self._db.execute("INSERT OR REPLACE INTO todos VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
+
+    def drop_todo(self, todo_id: str) -> None:
+        """Take an entry away."""
+        with self._blamed():
+            self._db.execute("DELETE FROM todos WHERE id = ?", (todo_id,))
 
     def _last_version(self, kind: Kind) -> str:
         host, engine, _, *others = _columns(kind)

@@ -7,6 +7,8 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
+from specdash.tui.chart import plain_cell
+
 _PLAIN = {
     "╭": "+", "╮": "+", "╰": "+", "╯": "+", "─": "-", "│": "|", "┤": "|", "┼": "+", "━": "=", "▌": ">",
     "▇": "#", "▁": ".", "▂": ".", "▃": ":", "▄": "=", "▅": "+", "▆": "*", "█": "#", "▰": "#", "▱": ".",
@@ -27,7 +29,7 @@ def _plain(char: str) -> str:
     if char.isascii():
         return char
     if 0x2800 <= ord(char) <= 0x28FF:
-        return ":" if char != "\u2800" else " "
+        return plain_cell(char)
     return _PLAIN.get(char, "?" * cell_len(char))
 
 

@@ -180,21 +180,3 @@ def spark(values: Iterable[float], width: int, top: float) -> str:
     groups = [max(known[at : at + size]) for at in range(0, len(known), size)][-width:]
     levels = (min(7, max(0, int(value / top * 8))) if top > 0 else 0 for value in groups)
     return "".join(SPARKS[level] for level in levels).rjust(width)
-
-
-_DOTS: Final = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
-
-
-def braille(values: Sequence[float], width: int, height: int, top: float) -> list[str]:
-    """A line chart of the newest values, two a cell across and four a cell up, the last at the right."""
-    columns, rows = width * 2, height * 4
-    grid = [[0] * width for _ in range(height)]
-    shown = list(values)[-columns:]
-    before: int | None = None
-    for at, value in enumerate(shown, columns - len(shown)):
-        y = rows - 1 - min(rows - 1, int(max(0.0, value) / top * (rows - 1))) if top > 0 else rows - 1
-        low, high = (y, y) if before is None else (min(before, y), max(before, y))
-        for dot in range(low, high + 1):
-            grid[dot >> 2][at >> 1] |= _DOTS[dot & 3][at & 1]
-        before = y
-    return ["".join(chr(0x2800 + cell) if cell else " " for cell in line) for line in grid]

@@ -7,7 +7,6 @@ from specdash.tui import say
 from specdash.tui.paint import (
     Span,
     bar,
-    braille,
     clip,
     cut,
     meter,
@@ -59,14 +58,6 @@ def test_a_sparkline_is_as_wide_as_asked_newest_at_the_right() -> None:
     assert spark([], 3, 1.0) == "   "
     assert len(spark([0.5] * 119, 16, 1.0)) == 16
     assert spark([0.0] * 60 + [1.0] * 60, 4, 1.0) == "▁▁██"
-
-
-def test_a_chart_has_the_size_asked_for_and_nothing_breaks_it() -> None:
-    for values in ([], [0.0], [1.0, -5.0, 9e9], [0.5] * 500):
-        lines = braille(values, 10, 3, 1.0)
-        assert [cell_len(line) for line in lines] == [10, 10, 10]
-    assert braille([1.0, 1.0], 1, 1, 1.0) == ["⠉"]
-    assert braille([1.0], 2, 1, 0.0) == [" ⢀"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,8 @@ from statistics import median
 
 from specdash.monitor.state import Figures, HostState, Server
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, braille, cut, dim, fill, pad, row, spark, spread
+from specdash.tui.chart import chart
+from specdash.tui.paint import Row, Span, cut, dim, fill, row, spark, spread
 from specdash.tui.widgets.painted import Painted
 
 CHART_ROWS = 3
@@ -43,20 +44,6 @@ def one_line(server: Server, width: int) -> Row:
     return cut(fill([row(" ", _rate(figures)), row(past), *_parts(figures)], width), width)
 
 
-def chart(server: Server, width: int) -> list[Row]:
-    """Tokens a second over the last samples, with the scale at the left."""
-    history = server.tok_history
-    top = max(history, default=0.0)
-    label = f"{top:,.0f}" if top >= 1 else "1"
-    edge = len(label)
-    lines = braille(history, width - edge - 1, CHART_ROWS, top)
-    rows = [
-        row(dim(pad(label if at == 0 else "", edge, right=True)), dim("┤" if at == 0 else "│"), Span(line))
-        for at, line in enumerate(lines)
-    ]
-    return [*rows, row(dim(pad("0", edge, right=True)), dim("┼" + "─" * (width - edge - 1)))]
-
-
 def serves(server: Server) -> bool:
     """It has reached serving, lives, and tells something."""
     return server.gone_at is None and server.phase == "serving" and server.figures.at is not None
@@ -72,7 +59,7 @@ class FiguresPane(Painted, can_focus=True):
     def look(self, state: HostState, server: Server | None, *, slim: bool) -> None:
         """Show another picture. Nothing is shown before a server serves."""
         self.state, self.server, self.slim = state, server, slim
-        self.faded = state.link.state in ("stale", "lost")
+        self.faded = state.old
         self.set_class(server is None or not serves(server), "-off")
         self.redraw()
 
@@ -86,7 +73,7 @@ class FiguresPane(Painted, can_focus=True):
         middle = row(dim(f"median {median(history):,.1f}")) if len(history) > 1 else ()
         rows = [spread(_rate(figures), middle, width)]
         if figures.tok_s is not None:
-            rows += chart(self.server, width)
+            rows += chart(self.server.tok_history, width, CHART_ROWS, unit="tok/s")
         parts, half = _parts(figures), width // 2
         for left, right in zip(parts[::2], [*parts[1::2], ()], strict=False):
             rows.append(row(cut(left, half), " " * max(1, half - sum(len(s.text) for s in left)), right))

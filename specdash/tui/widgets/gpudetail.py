@@ -7,7 +7,8 @@ from typing import Final
 
 from specdash.monitor.state import Gpu, HostState, Owner, Rank, Server
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, Tone, bar, braille, columns, cut, dim, pad, row, wrap
+from specdash.tui.chart import chart
+from specdash.tui.paint import Row, Span, Tone, bar, columns, cut, dim, row, wrap
 from specdash.tui.widgets.gpus import HOT_C, is_old, short_name
 
 CHART_ROWS = 5
@@ -79,18 +80,15 @@ def _chart(gpu: Gpu, width: int) -> list[Row]:
     total, history = gpu.card.total_mib, gpu.used_history
     if len(history) < 2 or not total:
         return []
-    top = say.gib(total, digits=0)
-    edge = len(top) + 1
-    room = min(width - edge - 1, 60)
-    lines = braille(history, room, CHART_ROWS, 1.0)
-    out: list[Row] = [()]
-    for at, line in enumerate(lines):
-        label = top if at == 0 else ""
-        out.append(row(dim(pad(label, edge, right=True)), dim("┤" if at == 0 else "│"), Span(line)))
+    room = min(width, 68)
     shown = min(len(history), room * 2)
-    begin = f" {say.plural(shown, 'sample')} ago "
-    axis = f"{begin}{'─' * max(1, room - len(begin) - 4)} now"
-    return [*out, row(dim(pad("0", edge, right=True)), dim(f"┼{axis}"))]
+    used = [share * total / 1024 for share in history]
+    since = f"{say.plural(shown, 'sample')} ago"
+    return [(), *chart(used, room, CHART_ROWS, high=total / 1024, unit="GiB", since=since, number=_whole)]
+
+
+def _whole(value: float) -> str:
+    return f"{value:.0f}"
 
 
 def _value(value: float | None, unit: str = "", limit: float | None = None) -> str:

@@ -1,0 +1,1 @@
+"""Benchmarks: what is asked of a server, what the load generator says, and the figures made of it."""

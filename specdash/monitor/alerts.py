@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from specdash.monitor.owners import OUTSIDE
 from specdash.monitor.spans import ago
-from specdash.monitor.state import Alert, Gpu, Server
+from specdash.monitor.state import Alert, Gpu, HostState, Server
 from specdash.monitor.words import ALARM_STATES, PHASE_TITLES
 
 if TYPE_CHECKING:
@@ -30,6 +30,42 @@ def notice(
     if outside:
         text = f"GPU {', '.join(outside)}: memory {OUTSIDE}"
         yield Alert(key="gpus/outside", at=at, severity="warning", text=text)
+
+
+LINK = "link/"
+"""How the keys of the alerts about the connection begin: one of them stands at most."""
+BRIEF_S = 5.0
+"""A connection that was back so soon is an event, and nothing that a person must see."""
+
+
+def of_link(before: HostState, now: HostState, at: float) -> Iterator[Alert]:
+    """A host that was known is out of sight, or is seen again."""
+    was, link = before.link, now.link
+    if before.host is None or link.state == was.state:
+        return
+    key = f"{LINK}{link.state}/{int(at)}"
+    if link.state == "lost":
+        text = f"connection lost{why(now)}"
+        yield Alert(key=key, at=at, severity="warning", text=text, next_key="conn.retry")
+    elif link.state == "refused":
+        text = f"connection lost, and not tried again{why(now)}"
+        yield Alert(key=key, at=at, severity="error", text=text, next_key="conn.retry")
+    elif link.state == "live" and was.heard_at is not None and at - was.heard_at >= BRIEF_S:
+        text = f"connected again; nothing was seen for {ago(at - was.heard_at)}"
+        yield Alert(key=key, at=at, severity="info", text=text)
+
+
+def why(state: HostState) -> str:
+    """``: no answer``, without the name of the host that everybody sees."""
+    reason = (state.link.sentence or "").removeprefix(f"{state.target}: ")
+    return f": {reason}" if reason else ""
+
+
+def of_now(known: tuple[Alert, ...], before: HostState, now: HostState) -> tuple[Alert, ...]:
+    """Without what was said of a connection that is another one by now."""
+    if before.link.state == now.link.state or not {before.link.state, now.link.state} & {"lost", "refused"}:
+        return known
+    return tuple(alert for alert in known if not alert.key.startswith(LINK))
 
 
 def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[str]) -> tuple[Alert, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from specdash.monitor.alerts import LINK, why
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Event, HostState, Server
 from specdash.monitor.words import ALARM_STATES
@@ -30,9 +31,8 @@ def _link(before: HostState, now: HostState) -> Iterator[Event]:
     if word == was and now.link.reason == before.link.reason:
         return
     if word in ("lost", "refused"):
-        reason = f": {now.link.reason}" if now.link.reason else ""
         what = "no connection" if word == "refused" else "connection lost" if now.host else "not reached"
-        text = f"{what}{reason}"
+        text = f"{what}{why(now)}"
         before_that = next((event.text for event in reversed(before.events) if event.kind == "link"), None)
         if text != before_that:  # it tries again and again: only another reason is news
             yield _event(now, "link", text, "warning" if word == "lost" else "error")
@@ -71,6 +71,8 @@ def _processes(before: HostState, now: HostState) -> Iterator[Event]:
 def _alerts(before: HostState, now: HostState, fresh: Iterable[Alert]) -> Iterator[Event]:
     well = tuple(f"server:{key}/" for key in _recovered(before.servers, now.servers))
     for alert in fresh:
+        if alert.key.startswith(LINK):
+            continue  # told as what it is, see above
         kind = "recovery" if alert.severity == "info" and alert.key.startswith(well) else "alert"
         key = alert.key.partition("/")[0]
         yield Event(

@@ -277,6 +277,8 @@ class Link(Frame, frozen=True, kw_only=True):
     reason: str | None = None
     key: str | None = None
     """The diagnosis key of the reason, ``ssh_*``."""
+    hint: str | None = None
+    """What the operator can do about it; the reason ends with it, in brackets."""
     retry_in_s: Amount | None = None
     attempt: Whole = 0
     rtt_ms: Amount | None = None

@@ -92,15 +92,17 @@ def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
 
 def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     gpus = tuple(card.gpu for _, card in sorted(memory.cards.items()))
-    # While nothing is heard, nothing is known to stand still: the verdict stays the last one.
+    # While nothing is heard, nothing is known to stand still: the verdict stays the last one. Over a link
+    # that is not there no age of a sign of life is known either: it stays what it was, too.
     heard_at = memory.heard_at if memory.heard_at is not None else now
     judged_at = min(now, heard_at + DEAF_S)
+    seen_at = judged_at if memory.picture.old else now
     around = _around(memory)
     painted = [
         paint(
             server,
             gpus,
-            now,
+            seen_at,
             judged_at,
             memory.rules,
             learned=memory.learned.get(server.key),
@@ -113,11 +115,13 @@ def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     portraits = {server.key: server for server in servers}
     drawn = {server.key: drawn for server, drawn in painted}
     fresh = chain(
+        alerts.of_link(before, memory.picture, now),
         alerts.notice(dict(memory.portraits), servers, gpus, now),
         _kernel_alerts(memory, gpus, now),
         filter(None, (alerts.of_port(server, portraits[server.key], now) for server in memory.servers)),
     )
-    kept = alerts.keep(memory.alerts, fresh, memory.dismissed)
+    known = alerts.of_now(memory.alerts, before, memory.picture)
+    kept = alerts.keep(known, fresh, memory.dismissed)
     alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
     shown = alerts.standing(kept, memory.snoozed, portraits, now)
     picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=shown)
@@ -143,9 +147,10 @@ def _around(memory: Memory) -> Around:
 
 def _marked(server: ServerMemory, portrait: Server) -> ServerMemory:
     """A start that stood still once is no example for others."""
-    if portrait.state != "stalled" or server.course.stalled:
-        return server
-    return replace(server, course=replace(server.course, stalled=True))
+    stalled = portrait.state == "stalled"
+    if stalled and not server.course.stalled:
+        server = replace(server, course=replace(server.course, stalled=True))
+    return server if server.stalled == stalled else replace(server, stalled=stalled)
 
 
 def _hello(memory: Memory, frame: Hello) -> Memory:
@@ -185,6 +190,8 @@ def _link(memory: Memory, frame: Link) -> Memory:
         since=since,
         rtt_ms=frame.rtt_ms if frame.rtt_ms is not None else before.rtt_ms,
         reason=before.reason if again else frame.reason,
+        key=before.key if again else frame.key,
+        hint=before.hint if again else frame.hint,
         retry_at=retry_at,
         attempt=frame.attempt,
         heard_at=None if state == "live" else memory.heard_at,

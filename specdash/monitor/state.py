@@ -29,11 +29,22 @@ class Link(Value, frozen=True, kw_only=True):
     since: float | None = None
     rtt_ms: float | None = None
     reason: str | None = None
+    key: str | None = None
+    """The reason as a diagnosis: ``ssh_host_key_changed``."""
+    hint: str | None = None
+    """What the operator can do about it; the reason ends with it, in brackets."""
     retry_at: float | None = None
     """When the next attempt begins; None while one is under way, or where none will be made."""
     attempt: int = 0
     heard_at: float | None = None
     """When the host was last heard, while the link does not live; None: it lives, or never lived."""
+
+    @property
+    def sentence(self) -> str | None:
+        """The reason without the hint."""
+        if self.reason is None or self.hint is None:
+            return self.reason
+        return self.reason.removesuffix(f" ({self.hint})")
 
 
 class HostFacts(Value, frozen=True, kw_only=True):

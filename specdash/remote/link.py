@@ -215,11 +215,11 @@ class Link:
         self._by_hand.clear()
         key = error.key if isinstance(error, LinkError) else None
         if not isinstance(error, LinkError) or not error.retry:
-            self._say("refused", str(error), key=key)
+            self._say("refused", str(error), key=key, hint=error.hint)
             await self._by_hand.wait()
             return True
         delay = round(BACK_OFF[min(tries, len(BACK_OFF) - 1)] * (0.8 + 0.4 * self._jitter()), 2)
-        self._say("lost", str(error), key=key, retry_in_s=delay)
+        self._say("lost", str(error), key=key, hint=error.hint, retry_in_s=delay)
         asked, slept = (
             asyncio.ensure_future(self._by_hand.wait()),
             asyncio.ensure_future(self._clock.sleep(delay)),

@@ -97,6 +97,45 @@ def test_the_link_that_breaks_and_comes_back_says_after_how_long() -> None:
     ]
 
 
+def test_a_lost_link_is_an_alert_until_it_is_back_and_then_that_is_one() -> None:
+    away = run(lost(20.0, "gpubox: no answer for 10 s"), trying(21.0), lost(22.0), memory=begun())
+    assert [(alert.severity, alert.text) for alert in away.picture.alerts] == [
+        ("warning", "connection lost: no answer for 10 s")
+    ]
+    assert away.picture.link.state == "lost"
+    assert (away.picture.link.since, away.picture.link.heard_at) == (20.0, 11.0)
+    back = run(live(61.0), memory=away)
+    assert [(alert.severity, alert.text) for alert in back.picture.alerts] == [
+        ("info", "connected again; nothing was seen for 50 s")
+    ]
+    assert back.picture.link.heard_at is None
+    assert [kind for kind, _ in told(back) if kind == "alert"] == [], "the list tells it as the link's"
+
+
+def test_an_attempt_to_come_back_changes_nothing_that_is_shown() -> None:
+    away = run(lost(20.0), memory=begun())
+    trying_now = run(trying(22.0), tick(30.0), memory=away)
+    assert trying_now.picture.old
+    assert (trying_now.picture.link.state, trying_now.picture.link.since) == ("lost", 20.0)
+    assert trying_now.picture.link.reason == "no answer for 10 s"
+    assert trying_now.picture.link.retry_at is None
+
+
+def test_a_host_that_refuses_us_after_it_was_known_is_an_error_and_what_was_seen_is_old() -> None:
+    link = Link(at=30.0, state="refused", reason="the host key has changed")
+    memory = run(lost(20.0), trying(21.0), link, memory=begun())
+    assert [(alert.severity, alert.text) for alert in memory.picture.alerts] == [
+        ("error", "connection lost, and not tried again: the host key has changed")
+    ]
+    assert memory.picture.old
+
+
+def test_a_connection_that_is_back_at_once_needs_no_person() -> None:
+    back = run(lost(13.0), live(14.0), memory=begun())
+    assert back.picture.alerts == ()
+    assert ("link", "connected again after 1 s") in told(back)
+
+
 def test_a_short_silence_of_the_link_is_no_event() -> None:
     memory = begun()
     stale = run(Link(at=20.0, state="stale"), live(22.0), memory=memory)

@@ -138,7 +138,10 @@ class Login(asyncssh.SSHClient):
         try:
             if await asyncio.to_thread(_needs_opening_now, path):
                 passphrase = await self._passphrase(path)
-            return await asyncio.to_thread(asyncssh.load_keypairs, [path], passphrase, loop=loop)
+            certificates = await asyncio.to_thread(_certificates, self._hop.certificates)
+            return await asyncio.to_thread(
+                asyncssh.load_keypairs, [path], passphrase, certlist=certificates, loop=loop
+            )
         except (ValueError, OSError):
             return ()
 
@@ -199,6 +202,17 @@ class Login(asyncssh.SSHClient):
             raise
         finally:
             self.asking = False
+
+
+def _certificates(files: Sequence[Path]) -> list[asyncssh.SSHCertificate]:
+    """Read the certificates that are named; one that is missing or broken is skipped, as ``ssh`` does."""
+    found = []
+    for file in files:
+        try:
+            found.append(asyncssh.read_certificate(file))
+        except (ValueError, OSError):  # noqa: PERF203  (one bad file must not hide the others)
+            continue
+    return found
 
 
 def _needs_opening_now(path: Path) -> bool:

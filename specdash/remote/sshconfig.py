@@ -63,6 +63,8 @@ class Hop:
     alias: str | None
     """HostKeyAlias: the name under which the key is kept."""
     identities: tuple[Path, ...]
+    certificates: tuple[Path, ...]
+    """CertificateFile: certificates that do not lie beside their key."""
     identities_only: bool
     agent: str | None
     """The ssh-agent's socket, or None."""
@@ -167,6 +169,7 @@ def _hop(target: Target, config: _ClientConfig, files: tuple[Path, ...]) -> Hop:
         hash_names=bool(config.get("HashKnownHosts", False)),
         alias=cast("str | None", config.get("HostKeyAlias")),
         identities=tuple(given or (Path("~/.ssh", name).expanduser() for name in DEFAULT_IDENTITIES)),
+        certificates=_paths(config, cast("list[str]", config.get("CertificateFile", []))),
         identities_only=bool(config.get("IdentitiesOnly", False)),
         agent=_agent(config),
         timeout=float(timeout) if timeout else DEFAULT_TIMEOUT,

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import pytest
 
+from tests.e2e.machine import Machine, missing_machine
 from tests.e2e.sshd import Sshd, generate_key, missing
 
 
@@ -50,3 +51,26 @@ def sshd(start_sshd: StartSshd) -> Sshd:
     server = start_sshd()
     server.know()
     return server
+
+
+class StartMachine(Protocol):
+    """Starts a machine whose user has this login shell, with further lines of sshd_config."""
+
+    def __call__(self, *lines: str, shell: str = "/bin/sh", sudoers: str = "") -> Machine: ...
+
+
+@pytest.fixture
+def start_machine(keys: dict[str, Path]) -> Iterator[StartMachine]:
+    """Give a function that starts machines with a user of their own; they are stopped after the test."""
+    reason = missing_machine()
+    if reason:
+        pytest.skip(reason)
+    running: list[Machine] = []
+
+    def start(*lines: str, shell: str = "/bin/sh", sudoers: str = "") -> Machine:
+        running.append(Machine([keys["host"]], keys["client"], lines, shell=shell, sudoers=sudoers))
+        return running[-1]
+
+    yield start
+    for machine in running:
+        machine.stop()

@@ -10,7 +10,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 PROGRAM = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
@@ -65,8 +65,18 @@ class Sshd:
     """One running sshd and a client's side of it."""
 
     def __init__(
-        self, folder: Path, host_keys: Iterable[Path], client_key: Path, lines: Iterable[str]
+        self,
+        folder: Path,
+        host_keys: Iterable[Path],
+        client_key: Path,
+        lines: Iterable[str],
+        *,
+        wrap: Sequence[str] = (),
+        user: str | None = None,
     ) -> None:
+        """``wrap`` stands before the command that starts sshd; ``user`` is who logs in."""
+        self.user = user or getpass.getuser()
+        self._wrap = list(wrap)
         self.folder = folder
         self.host_keys = list(host_keys)
         self.client_key = client_key
@@ -78,7 +88,7 @@ class Sshd:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd wants it for privilege separation
         (folder / "authorized_keys").write_text(public(client_key) + "\n")
         self.config = folder / "sshd_config"
-        self.config.write_text("\n".join([*self._settings(), *lines]) + "\n")
+        self.config.write_text("\n".join([*lines, *self._settings()]) + "\n")
         self.process = self._start()
 
     def _settings(self) -> list[str]:
@@ -98,7 +108,7 @@ class Sshd:
 
     def _start(self) -> subprocess.Popen[bytes]:
         with self.log.open("ab") as log:
-            command = [str(PROGRAM), "-D", "-e", "-f", str(self.config)]
+            command = [*self._wrap, str(PROGRAM), "-D", "-e", "-f", str(self.config)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + 20
         while "Server listening" not in self.log.read_text(errors="replace"):
@@ -125,7 +135,7 @@ class Sshd:
             *lines,
             "HostName 127.0.0.1",
             f"Port {self.port}",
-            f"User {getpass.getuser()}",
+            f"User {self.user}",
             f"IdentityFile {self.client_key}",
             "IdentityAgent none",
             f"UserKnownHostsFile {self.known_hosts}",

@@ -10,67 +10,20 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pytest
 
 import specdash
 from specdash.monitor import frames
-from specdash.remote.asking import Prompter
-from specdash.remote.clock import Clock
-from specdash.remote.link import Link
-from specdash.remote.options import LinkOptions
-from specdash.remote.target import parse_target
 from tests.e2e.conftest import StartSshd
+from tests.e2e.linked import EXEC, connected, script, why_not
 from tests.e2e.sshd import ALIAS, Sshd, alive, environ_of, generate_key, public, run
-from tests.remote import standin
-from tests.remote.doubles import FakeClock, Operator, Seen, running
+from tests.remote.doubles import FakeClock, Operator
 
 Keys: TypeAlias = dict[str, Path]
-
-EXEC = 'exec /bin/sh -c "$SSH_ORIGINAL_COMMAND"'
-"""The end of a ForceCommand that runs what was asked for, as start-up files of a shell are followed by it."""
-
-
-@asynccontextmanager
-async def connected(
-    server: Sshd,
-    *config: str,
-    ask: Prompter | None = None,
-    more: str = "",
-    to: str = ALIAS,
-    clock: Clock | None = None,
-    **options: Any,
-) -> AsyncIterator[tuple[Link, Seen]]:
-    """Run a link to the server with the stand-in agent."""
-    seen = Seen()
-    chosen = LinkOptions(
-        ssh_config=server.client_config(*config, more=more),
-        **{"block": standin.block(), "interpreters": (sys.executable,), **options},
-    )
-    link = Link(parse_target(to), chosen, seen, ask, clock=clock)
-    async with running(link):
-        yield link, seen
-
-
-async def why_not(server: Sshd, *config: str, **options: Any) -> frames.Link:
-    """Give the one line that says why there is no link."""
-    async with connected(server, *config, **options) as (_, seen):
-        await seen.until(lambda: seen.links[-1].state in ("refused", "lost", "live"))
-        assert seen.links[-1].state != "live"
-        assert "\n" not in (seen.links[-1].reason or "\n")
-        return seen.links[-1]
-
-
-def script(folder: Path, *lines: str, name: str = "wrapper") -> Path:
-    """Write a program for the server to run."""
-    file = folder / name
-    file.write_text("\n".join(["#!/bin/sh", *lines, ""]))
-    file.chmod(0o755)
-    return file
 
 
 async def test_the_agent_runs_there_and_answers(sshd: Sshd) -> None:

@@ -1,0 +1,179 @@
+"""The table of logins over a real OpenSSH sshd: every login shell, every way to prove who one is.
+
+Not here: FIDO keys (they need the touch of a device) and GSSAPI.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from pathlib import Path
+
+import pytest
+
+from specdash.monitor import frames
+from specdash.remote.bootstrap import INTERPRETERS
+from tests.e2e.conftest import StartMachine, StartSshd
+from tests.e2e.linked import connected, why_not
+from tests.e2e.machine import PASSWORD, UID, USER
+from tests.e2e.sshd import ALIAS, Sshd, generate_key, run
+from tests.remote.doubles import Operator
+
+SYSTEMS = {"interpreters": INTERPRETERS}
+"""The made-up user may not run the Python of whoever runs the tests."""
+
+
+def keyless(server: Sshd) -> Sshd:
+    """The same server, which takes no key any more."""
+    (server.folder / "authorized_keys").write_text("")
+    return server
+
+
+STARTUP = {
+    "bash": ".bashrc",
+    "dash": ".profile",
+    "zsh": ".zshenv",
+    "fish": ".config/fish/config.fish",
+    "csh": ".cshrc",
+    "tcsh": ".tcshrc",
+}
+"""What each login shell reads although it only runs a command."""
+
+NOISE = {
+    "prints": "echo 'Welcome to the cluster'; echo unfinished | tr -d x",
+    "reads": "/usr/bin/timeout 1 /bin/cat > /dev/null",
+}
+
+
+@pytest.mark.parametrize("shell", STARTUP)
+@pytest.mark.parametrize("noise", NOISE)
+async def test_every_login_shell_and_what_its_files_do_is_borne(
+    start_machine: StartMachine, shell: str, noise: str
+) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"no {shell} here")
+    server = start_machine(shell=program)
+    server.write(STARTUP[shell], NOISE[noise] + "\n")
+    async with connected(server, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    assert seen.of(frames.Hello)[0].uid == UID
+
+
+@pytest.mark.parametrize(
+    ("shell", "key"),
+    [("/usr/sbin/nologin", "ssh_nologin"), ("/bin/false", "ssh_shell_incompatible")],
+)
+async def test_an_account_without_a_shell_is_refused_in_one_line(
+    start_machine: StartMachine, shell: str, key: str
+) -> None:
+    link = await why_not(start_machine(shell=shell), **SYSTEMS)
+    assert (link.state, link.key) == ("refused", key)
+
+
+async def test_a_startup_file_that_ends_the_shell_is_named(start_machine: StartMachine) -> None:
+    server = start_machine(shell="/bin/bash")
+    server.write(".bashrc", "exit 0\n")
+    link = await why_not(server, **SYSTEMS)
+    assert (link.state, link.key) == ("refused", "ssh_shell_incompatible")
+    assert "a start-up file may end or replace the shell" in (link.reason or "")
+
+
+# Proving who one is
+
+
+async def test_a_password_opens_a_real_sshd(start_machine: StartMachine) -> None:
+    server = start_machine("PasswordAuthentication yes", "KbdInteractiveAuthentication no")
+    operator = Operator(secrets=("wrong", PASSWORD))
+    async with connected(keyless(server), ask=operator, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    assert [(q.kind, q.prompt, q.attempt) for q in operator.questions] == [
+        ("password", f"Password of {USER}", 1),
+        ("password", f"Password of {USER}", 2),
+    ]
+
+
+async def test_pams_own_question_is_answered_by_keyboard_interactive(start_machine: StartMachine) -> None:
+    server = start_machine("UsePAM yes", "PasswordAuthentication no", "KbdInteractiveAuthentication yes")
+    operator = Operator(secrets=("wrong", PASSWORD))
+    async with connected(keyless(server), ask=operator, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    assert [(q.kind, q.echo) for q in operator.questions] == [("challenge", False)] * 2
+    assert operator.questions[0].prompt.endswith("Password:")
+
+
+async def test_a_key_and_then_a_password_are_asked_for_one_after_the_other(
+    start_machine: StartMachine,
+) -> None:
+    server = start_machine("PasswordAuthentication yes", "AuthenticationMethods publickey,password")
+    operator = Operator(secrets=(PASSWORD,))
+    async with connected(server, ask=operator, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    assert [question.kind for question in operator.questions] == ["password"]
+
+
+@pytest.mark.parametrize("known", ["beside the key", "by CertificateFile"])
+@pytest.mark.parametrize("via_openssh", [False, True])
+async def test_a_user_certificate_of_a_trusted_authority_opens(
+    start_sshd: StartSshd, tmp_path: Path, known: str, via_openssh: bool
+) -> None:
+    authority, key = generate_key(tmp_path / "ca"), generate_key(tmp_path / "id")
+    user = run("id", "-un").strip()
+    run("ssh-keygen", "-q", "-s", str(authority), "-I", "me", "-n", user, f"{key}.pub")
+    server = start_sshd(f"TrustedUserCAKeys {authority}.pub")
+    server.know()
+    (server.folder / "authorized_keys").write_text("")
+    server.client_key = key
+    lines = ["IdentitiesOnly yes"]
+    if known == "by CertificateFile":
+        (tmp_path / "id-cert.pub").rename(tmp_path / "elsewhere-cert.pub")
+        lines.append(f"CertificateFile {tmp_path}/elsewhere-cert.pub")
+    async with connected(server, *lines, via_openssh=via_openssh) as (_, seen):
+        await seen.state("live")
+    assert "ID me" in server.log.read_text()
+
+
+async def test_a_running_controlmaster_carries_the_link_without_a_login(
+    start_machine: StartMachine, tmp_path: Path
+) -> None:
+    """A second factor typed once into ``ssh`` is enough: the ssh program reuses that connection."""
+    server = start_machine("MaxSessions 2")
+    socket = tmp_path / "mux"
+    lines = (f"ControlPath {socket}", "ControlMaster auto")
+    config = server.client_config(*lines)
+    master = await asyncio.create_subprocess_exec(
+        *("ssh", "-F", str(config), "-o", "BatchMode=yes", "-N", ALIAS)
+    )
+    try:
+        while not socket.exists():
+            assert master.returncode is None
+            await asyncio.sleep(0.02)
+        (server.folder / "authorized_keys").write_text("")  # a new login would fail
+        async with connected(server, *lines, via_openssh=True, **SYSTEMS) as (_, seen):
+            await seen.state("live")
+        assert server.log.read_text().count("Accepted publickey") == 1
+        assert master.returncode is None, "leaving ends the session, not the master"
+    finally:
+        master.terminate()
+        await master.wait()
+
+
+async def test_one_session_is_enough_through_a_jump_host_and_the_ssh_program(
+    sshd: Sshd, start_sshd: StartSshd
+) -> None:
+    strict = start_sshd("MaxSessions 1")
+    strict.know()
+    strict.known_hosts.write_text(strict.known_hosts.read_text() + sshd.known_hosts.read_text())
+    user = f"  User {sshd.user}\n  IdentityFile {sshd.client_key}\n  IdentityAgent none\n"
+    files = f"  UserKnownHostsFile {strict.known_hosts}\n  GlobalKnownHostsFile none\n"
+    more = f"Host bastion\n  HostName 127.0.0.1\n  Port {sshd.port}\n{user}{files}"
+    for via_openssh in (False, True):
+        async with connected(strict, more=more, jump="bastion", via_openssh=via_openssh) as (_, seen):
+            await seen.state("live")
+            assert sshd.sessions()
+
+
+async def test_a_revoked_host_key_is_refused_by_the_ssh_program_too(sshd: Sshd) -> None:
+    sshd.know(marker="@revoked")
+    link = await why_not(sshd, via_openssh=True)
+    assert (link.state, link.key) == ("refused", "ssh_openssh")

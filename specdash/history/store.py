@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 import msgspec
 
 from specdash.errors import SpecdashError
+from specdash.history.runschema import RUNS
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
 from specdash.monitor.words import PHASES, Phase
@@ -72,6 +73,7 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         ) WITHOUT ROWID
         """,
     ),
+    RUNS,
 )
 """From schema n to n + 1: what the file's ``user_version`` counts. Only ever added to."""
 

@@ -1,0 +1,140 @@
+"""A run as the history keeps it: what was asked, what came out, and everything it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from specdash.bench.figures import Run
+from specdash.bench.plan import Workload
+from specdash.bench.verdict import Sample, invalid
+
+BASELINE: Final = "baseline"
+
+
+class Seen(msgspec.Struct, frozen=True, kw_only=True):
+    """The lowest, mean and highest of what was seen during a run."""
+
+    low: float
+    mean: float
+    high: float
+
+
+class During(msgspec.Struct, frozen=True, kw_only=True):
+    """The host while it was measured, sampled once a second. None: nothing was seen of it."""
+
+    samples: int = 0
+    sm_mhz: Seen | None = None
+    """Over all cards of the server."""
+    power_w: Seen | None = None
+    """Of one card."""
+    temp_c: Seen | None = None
+    util_pct: Seen | None = None
+    throttled: Mapping[str, float] = {}
+    """Reason → share of the samples in which some card was held back by it; idle is none."""
+    foreign: tuple[int, ...] = ()
+    """Other processes that held memory on the server's cards."""
+    running: Seen | None = None
+    """Requests at work, by the server."""
+    waiting: Seen | None = None
+    kv_pct: Seen | None = None
+    accept_length: float | None = None
+    """By the server's gauge or log, the mean of what it told; where its counters tell, those count."""
+
+
+HARMLESS: Final = frozenset({"power cap", "application clocks", "display clocks", "sync boost"})
+"""Reasons for a lower clock, as the agent names them, that are no trouble: limits that an operator set."""
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """One run."""
+
+    id: int | None = None
+    """Given by the history."""
+    at: float
+    """When it began, seconds since the epoch."""
+    host: str
+    """The target or URL as the operator named it."""
+    variant: str = BASELINE
+    """What was different about this launch: ``baseline``, ``eagle3-3``."""
+    launch: str = ""
+    """Which start of the server: equal for runs of one start. Empty: not known."""
+    name: str = ""
+    """As the operator calls it."""
+    tags: tuple[str, ...] = ()
+    claimed: bool = False
+    """A number from elsewhere: nothing but its rate is known."""
+    workload: Workload | None = None
+    """None: a claim, or a command of the operator's own."""
+    command: tuple[str, ...] = ()
+    run: Run
+    during: During = During()
+    fingerprint: Mapping[str, str] = {}
+    """Field → value; see ``specdash.bench.fingerprint``."""
+    speed: tuple[float, ...] = ()
+    """Output tokens in each second, for charts."""
+
+    @property
+    def tok_s(self) -> float | None:
+        """The headline: output tokens a second of all streams, between ramp-up and drain where known."""
+        steady = self.run.steady
+        found = steady.tok_s if steady is not None else self.run.output_tok_s
+        return found or None
+
+    @property
+    def trouble(self) -> tuple[str, ...]:
+        """Why it does not count; empty: it does."""
+        run = self.run
+        if self.claimed:
+            return ()
+        if run.error:
+            return (run.error,)
+        out = list(
+            invalid(
+                requests=run.requests,
+                errors=run.errors,
+                partial="stopped before its end" if run.cancelled else None,
+                limited=run.client.limited,
+                throttled=self._throttled(),
+                foreign=self.during.foreign,
+            )
+        )
+        if self.tok_s is None:
+            out.append("no tokens came")
+        elif run.tokens_by == "chunks" and run.requests:
+            out.append("the server counts no tokens (no usage): chunks are no tokens")
+        return tuple(out)
+
+    @property
+    def cell(self) -> str:
+        """What was asked, so far as runs must agree in it to be compared."""
+        if self.workload is None:
+            return " ".join(self.command) if self.command else "?"
+        w = self.workload
+        load = (
+            f"{w.rate:g}/s {w.arrival}"
+            if w.rate is not None
+            else f"{w.streams} stream{'' if w.streams == 1 else 's'}"
+        )
+        more = "" if w.prompts == "builtin" else f", {w.prompts}"
+        heat = "" if w.temperature == 0 else f", T {'default' if w.temperature is None else w.temperature}"
+        return f"{load}, {w.input} in {w.output} out, {w.api}{more}{heat}"
+
+    def sample(self) -> Sample:
+        """For the verdict."""
+        server, requests = self.run.server, self.run.requests - self.run.errors
+        return Sample(
+            at=self.at,
+            tok_s=self.tok_s or 0.0,
+            launch=self.launch,
+            trouble=self.trouble,
+            hit_pct=server.cache_hit_pct if server is not None else None,
+            length=self.run.output_tokens / requests if requests > 0 else None,
+            run=self.id,
+        )
+
+    def _throttled(self) -> tuple[float, str] | None:
+        bad = [(share, reason) for reason, share in self.during.throttled.items() if reason not in HARMLESS]
+        return max(bad, default=None)

@@ -1,0 +1,55 @@
+"""What a kept run says of itself: its headline, and why it does not count."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from specdash.bench.events import Client
+from specdash.bench.figures import Run
+from specdash.bench.plan import Workload
+from specdash.bench.record import During, Measured
+from specdash.bench.steady import Steady
+
+RUN = Run(concurrency=1, requests=100, errors=0, duration_s=10, output_tok_s=80.0, output_tokens=12800)
+GOOD = Measured(at=1.0, host="gpubox", workload=Workload(url="h:1"), run=RUN)
+
+
+def _with(**changes: object) -> Measured:
+    return msgspec.structs.replace(GOOD, run=msgspec.structs.replace(RUN, **changes))
+
+
+def test_the_headline_is_the_steady_rate_where_there_is_one() -> None:
+    assert GOOD.tok_s == 80
+    assert _with(steady=Steady(tok_s=90.0, start=1, end=9)).tok_s == 90
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"error": "refused"}, "refused"),
+        ({"cancelled": True}, "stopped before its end"),
+        ({"errors": 2}, "2 of 100 requests failed"),
+        ({"client": Client(limited=True)}, "client-limited: the load generator itself was too slow"),
+        ({"output_tok_s": None}, "no tokens came"),
+        ({"tokens_by": "chunks"}, "the server counts no tokens (no usage): chunks are no tokens"),
+    ],
+)
+def test_why_a_run_does_not_count(changes: dict[str, object], says: str) -> None:
+    assert GOOD.trouble == ()
+    assert _with(**changes).trouble == (says,)
+
+
+def test_a_power_limit_that_was_set_is_no_trouble_and_heat_is() -> None:
+    cool = During(throttled={"power cap": 1.0, "software thermal": 0.04})
+    hot = During(throttled={"power cap": 1.0, "hardware thermal": 0.5})
+    assert msgspec.structs.replace(GOOD, during=cool).trouble == ()
+    assert msgspec.structs.replace(GOOD, during=hot).trouble == (
+        "GPU throttled 50 % of the time (hardware thermal)",
+    )
+
+
+def test_runs_are_compared_only_where_the_same_was_asked() -> None:
+    assert GOOD.cell == "1 streams, 128 in 128 out, chat".replace("1 streams", "1 stream")
+    rated = msgspec.structs.replace(GOOD, workload=Workload(url="h:1", rate=2.5, temperature=0.7))
+    assert rated.cell == "2.5/s poisson, 128 in 128 out, chat, T 0.7"

@@ -538,13 +538,25 @@ def crashed() -> HostState:
 def lost() -> HostState:
     return msgspec.structs.replace(
         capture(),
-        link=Link(state="lost", since=NOW - 41, reason="no answer for 10 s", retry_at=NOW + 8, attempt=4),
-    )
+        link=Link(
+            state="lost", since=NOW - 41, reason="no answer for 10 s", retry_at=NOW + 8, attempt=4,
+            heard_at=NOW - 51,
+        ),
+        alerts=(
+            Alert(
+                key=f"link/lost/{int(NOW) - 41}", at=NOW - 41, severity="warning", next_key="conn.retry",
+                text="connection lost: no answer for 10 s",
+            ),
+        ),
+    )  # fmt: skip
 
 
 def stale() -> HostState:
     return msgspec.structs.replace(
-        serving(), link=Link(state="stale", since=NOW - 4, reason="no heartbeat for 4 s", rtt_ms=12)
+        serving(),
+        link=Link(
+            state="stale", since=NOW - 1, reason="nothing came from it for 4 s", rtt_ms=12, heard_at=NOW - 4
+        ),
     )
 
 

@@ -15,9 +15,10 @@ from specdash.tui.widgets.choices import Choice, choices, strip_row
 from specdash.tui.widgets.figures import chart, one_line
 from specdash.tui.widgets.gpus import card_row, column_titles, half_row, is_old, summary_rows
 from specdash.tui.widgets.header import header_row
+from specdash.tui.widgets.linkpanels import link_panel, lost_row, over_row
 from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
 from specdash.tui.widgets.sentence import sentence_rows
-from specdash.tui.widgets.situation import lost_row, over_row, panel_for
+from specdash.tui.widgets.situation import panel_for
 from specdash.tui.widgets.steps import step_rows
 from tests.tui import states
 
@@ -39,7 +40,7 @@ def lines(rows: list[Row]) -> str:
 
 
 def panel(state: HostState, width: int = 76) -> str:
-    shown = panel_for(state, state.servers[0] if state.servers else None)
+    shown = link_panel(state) or panel_for(state, state.servers[0] if state.servers else None)
     assert shown is not None
     return "\n".join([text_of(shown.title), lines(shown.rows(width)), text_of(shown.below)])
 
@@ -84,6 +85,45 @@ def test_a_state_known_only_from_before_the_link_broke_carries_a_question_mark_a
 # ---- rail, truth, meter, lamps -----------------------------------------------------------------------
 
 
+        later = msgspec.structs.replace(state, now=state.now + 9)
+        assert seen.split(",")[0] in text_of(header_row(later, first(later), 80))
+
+
+def test_a_host_that_was_known_stays_on_the_screen_when_it_refuses_us() -> None:
+    known = msgspec.structs.replace(states.serving(), link=states.refused().link)
+    told = link_panel(known)
+    assert told is not None
+    assert not told.whole
+    assert "what is below is old" in "\n".join(map(text_of, told.rows(78)))
+    assert "READY, as last seen" in text_of(header_row(known, first(known), 120))
+
+
+def test_each_way_of_not_getting_there_has_its_own_words_and_its_remedy() -> None:
+    def told(key: str, reason: str, hint: str | None, state: str = "refused") -> str:
+        link = Link(
+            state=state,  # type: ignore[arg-type]
+            since=states.NOW - 41,
+            key=key,
+            hint=hint,
+            reason=f"root@gpubox: {reason} ({hint})" if hint else f"root@gpubox: {reason}",
+        )
+        return panel(HostState(target="root@gpubox", now=states.NOW, link=link))
+
+    changed = told("ssh_host_key_changed", "THE HOST KEY HAS CHANGED", "someone may be listening")
+    assert changed.startswith(
+        "✖ the host key of gpubox is another one than before\nTHE HOST KEY HAS CHANGED\n"
+    )
+    assert "→ someone may be listening" in changed
+    assert "Nothing was sent to it" in changed
+    denied = told("ssh_auth", "root may not log in", "is root right?")
+    assert "✖ gpubox does not let us in" in denied
+    assert "Nothing was sent" not in denied
+    nowhere = told("ssh_no_address", "the name does not resolve", "did you mean gpubox?", "lost")
+    assert "▲ there is no address for gpubox" in nowhere
+    assert "→ did you mean gpubox?" in nowhere
+    assert "try 1 now" in nowhere
+    for words in (changed, denied, nowhere):
+        assert "r   tries" in words
 def test_the_rail_tells_times_and_counters_as_far_as_the_width_goes() -> None:
     server = first(states.loading())
     assert "✓ dist 0:04" in text_of(rail_row(server, 116))
@@ -341,9 +381,10 @@ def test_no_panel_while_all_is_well() -> None:
 
 def test_panels_fit_their_width_and_never_name_a_key_that_is_not_built() -> None:
     later = {action.label for action in ACTIONS if not action.available}
+        assert link_panel(make()) is None
     for make in STATES:
         state = make()
-        shown = panel_for(state, state.servers[0] if state.servers else None)
+        shown = link_panel(state) or panel_for(state, state.servers[0] if state.servers else None)
         if shown is None:
             continue
         for width in WIDTHS:

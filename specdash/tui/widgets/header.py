@@ -5,7 +5,7 @@ from __future__ import annotations
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row, spread, width_of
-from specdash.tui.widgets.glyphs import link_word, state_span
+from specdash.tui.widgets.glyphs import STATE_WORDS, link_word, state_span
 from specdash.tui.widgets.painted import Painted
 
 
@@ -43,11 +43,20 @@ def standing(state: HostState, *, watch_only: bool, frozen: bool) -> Row:
         words.append(Span(" END ", "flag"))
     if frozen:
         words.append(Span(" FROZEN ", "flag"))
-    elif state.link.state in ("stale", "lost"):
+    elif state.old:
         words.append(Span("STALE", "warn"))
     elif state.link.state == "live" and not words:
         words.append(dim("LIVE"))
     return row(*(part for word in words for part in (word, " ")))
+
+
+def standing_row(state: HostState, server: Server) -> Row:
+    """``● READY  up 6:12:40``; over a link that is not there, what it was and how long ago that was."""
+    if not state.old:
+        return row(state_span(server), "  ", dim(since(state, server)))
+    heard_at = state.link.heard_at
+    seen = f", last seen {say.age(state.now - heard_at)} ago" if heard_at is not None else ", as last seen"
+    return row(dim(f"{STATE_WORDS[server.state]}{seen}"))
 
 
 def header_row(
@@ -62,10 +71,7 @@ def header_row(
         nothing = dim("no server" if state.processes_at is not None else "")
         long = row(dim(" specdash ▸ "), host, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
         return spread(long, right, width)
-    now = state_span(server)
-    if state.link.state in ("stale", "lost"):  # it was so when we last heard
-        now = now._replace(text=f"{now.text}?", tone="dim" if now.tone in ("ready", "plain") else now.tone)
-    right = row(now, "  ", dim(since(state, server)), "   ", right)
+    right = row(standing_row(state, server), "   ", right)
     link, compact = Span(f"{dot} {words}", tone), Span(f"{dot} {short}", tone)
     lefts = (
         row(dim(" specdash ▸ "), host, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from specdash.monitor.state import HostState
 from specdash.tui.paint import Row
+from specdash.tui.widgets.linkpanels import lost_row, over_row
 from specdash.tui.widgets.painted import Painted
-from specdash.tui.widgets.situation import Panel, lost_row, over_row
+from specdash.tui.widgets.situation import Panel
 
 
 class PanelPane(Painted):
@@ -15,9 +16,9 @@ class PanelPane(Painted):
     _tallest: tuple[Row, int, int] = ((), 0, 0)
     """Title, width, and the most rows that were said under both."""
 
-    def look(self, panel: Panel | None) -> None:
-        """Show another panel; None hides it."""
-        self.panel = panel
+    def look(self, panel: Panel | None, *, old: bool = False) -> None:
+        """Show another panel; None hides it. ``old``: it tells of what was so when last heard."""
+        self.panel, self.faded = panel, old
         self.set_class(panel is None, "-off")
         self.set_class(panel is not None and panel.whole, "-whole")
         self.redraw()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from specdash.monitor.state import HostState, Server
 from specdash.tui.paint import Row, Span, cut, dim, row
-from specdash.tui.widgets.glyphs import link_word, state_span
-from specdash.tui.widgets.header import host_name, since
+from specdash.tui.widgets.glyphs import link_word
+from specdash.tui.widgets.header import host_name, standing_row
 from specdash.tui.widgets.painted import Painted
 from specdash.tui.widgets.rail import truth_tone
 from specdash.tui.widgets.situation import text_rows
@@ -21,10 +21,8 @@ def sentence_rows(state: HostState, server: Server | None, width: int) -> list[R
         nothing = "no server is running here" if state.processes_at is not None else "looking for servers"
         out += text_rows(state.link.reason or nothing if state.host else words, width)
     else:
-        out.append(
-            cut(row(state_span(server), " ", dim(since(state, server)), "  ", dim(server.name)), width)
-        )
-        out += text_rows(server.truth, width, truth_tone(server))
+        out.append(cut(row(standing_row(state, server), "  ", dim(server.name)), width))
+        out += text_rows(server.truth, width, "dim" if state.old else truth_tone(server))
     return [*out, (), row(dim(f"more from {SMALLEST} on"))]
 
 

@@ -6,7 +6,6 @@ a key that does nothing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,10 +14,9 @@ from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
-from specdash.tui.paint import Row, Span, Tone, cut, dim, pad, row, width_of, wrap
+from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
 from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
-from specdash.tui.widgets.gpus import owner_text
-from specdash.tui.widgets.header import host_name
+from specdash.tui.widgets.gpulines import owner_text
 
 SOON_S = 5.0
 """A host that has not sent its list of processes so long after it was connected is slow, or cannot."""
@@ -48,11 +46,10 @@ def key_rows(*keys: tuple[str, str]) -> list[Row]:
 
 
 def panel_for(state: HostState, server: Server | None, *, acts: bool = False) -> Panel | None:
-    """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here."""
-    if state.link.state == "refused":
-        return refused(state)
-    if state.host is None:
-        return unreached(state) if state.link.state == "lost" else connecting(state)
+    """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here.
+
+    The host is known: what the connection has to say stands in :mod:`specdash.tui.widgets.linkpanels`.
+    """
     if server is None:
         return no_server(state, acts=acts)
     if server.state == "stalled":
@@ -64,74 +61,6 @@ def panel_for(state: HostState, server: Server | None, *, acts: bool = False) ->
     if server.verdict.word == "suspect":
         return suspect(server)
     return None
-
-
-def connecting(state: HostState) -> Panel:
-    """The first seconds."""
-
-    def rows(width: int) -> list[Row]:
-        out = text_rows("Keys, agent and jump hosts come from ~/.ssh/config, as with ssh.", width)
-        out += text_rows(
-            "A small Python program is sent through the connection; nothing is written to the host.", width
-        )
-        if state.link.reason:
-            out += [(), *text_rows(state.link.reason, width, "strong")]
-        return [*out, (), *key_rows(("quit", "quits"))]
-
-    return Panel(row(Span(f"connecting to {state.target}", "strong")), rows, whole=True)
-
-
-def refused(state: HostState) -> Panel:
-    """The host or we said no: trying again by itself would not help."""
-
-    def rows(width: int) -> list[Row]:
-        out = text_rows(state.link.reason or "no reason was given", width, "bad")
-        return [*out, (), *key_rows(("conn.retry", "tries again"), ("quit", "quits"))]
-
-    title = row(Span(f"✖ no connection to {state.target}", "bad"))
-    return Panel(title, rows, whole=True, keys=("conn.retry",))
-
-
-def unreached(state: HostState) -> Panel:
-    """It never answered; we go on trying."""
-
-    def rows(width: int) -> list[Row]:
-        out = text_rows(state.link.reason or "no answer", width, "warn")
-        out.append(row(dim(retry_text(state))))
-        return [*out, (), *key_rows(("conn.retry", "tries now"), ("quit", "quits"))]
-
-    title = row(Span(f"{host_name(state)} cannot be reached", "warn"))
-    return Panel(title, rows, whole=True, keys=("conn.retry",))
-
-
-def retry_text(state: HostState) -> str:
-    """``try 4 in 8 s``."""
-    link = state.link
-    if link.retry_at is None:
-        return f"try {link.attempt + 1}"
-    return f"try {link.attempt + 1} in {say.age(max(0.0, link.retry_at - state.now))}"
-
-
-def lost_row(state: HostState, width: int) -> Row:
-    """The banner of a lost link; the reason and the warning as far as they fit."""
-    link = state.link
-    ago = f"{say.age(state.now - link.since)} ago" if link.since is not None else ""
-    lost = Span(f" ▌ connection lost {ago}", "bad")
-    why = Span(f" ({link.reason})" if link.reason else "", "bad")
-    again = row(
-        Span(f" — {retry_text(state)}   ", "bad"),
-        Span("r", "key", "conn.retry"),
-        Span(" now", "dim", "conn.retry"),
-    )
-    forms = (row(lost, why, again, dim("   what is below is old")), row(lost, why, again), row(lost, again))
-    return next((form for form in forms if width_of(form) <= width), forms[-1])
-
-
-def over_row(state: HostState, width: int) -> Row:
-    """The banner where nothing more will come."""
-    at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.now))
-    told = row(Span(f" ▌ {state.over}", "strong"), dim(f", {at} on the host's clock   "))
-    return cut(row(told, Span("q", "key", "quit"), Span(" quits", "dim", "quit")), width)
 
 
 def no_server(state: HostState, *, acts: bool = False) -> Panel:

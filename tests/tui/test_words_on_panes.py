@@ -74,11 +74,16 @@ def test_the_header_says_state_and_how_long_and_what_kind_of_picture() -> None:
     assert "SIM" in text_of(header_row(made_up, None, 80))
 
 
-def test_a_state_known_only_from_before_the_link_broke_carries_a_question_mark_and_no_green() -> None:
-    for state in (states.lost(), states.stale()):
+def test_over_a_link_that_is_not_there_the_state_is_what_it_was_and_nothing_goes_on_counting() -> None:
+    for make, seen in (
+        (states.lost, "capturing, last seen 51 s ago"),
+        (states.stale, "READY, last seen 4 s ago"),
+    ):
+        state = make()
         shown = header_row(state, first(state), 120)
-        assert "?" in text_of(shown)
+        assert seen in text_of(shown)
         assert "STALE" in text_of(shown)
+        assert " up " not in text_of(shown)
         assert not [span for span in shown if span.tone == "ready"]
 
 

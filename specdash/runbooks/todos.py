@@ -7,7 +7,6 @@ for as long as the screen does.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -97,11 +96,8 @@ class Todos:
         if self._thread is None or self._given_up:
             return
         try:
-            with contextlib.suppress(asyncio.CancelledError):
-                # What was begun is written to its end, also while the screen is left.
-                await asyncio.shield(
-                    asyncio.get_running_loop().run_in_executor(self._thread, self._with, job)
-                )
+            # What was begun is written to its end, also while the screen is left.
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(self._thread, self._with, job))
         except SpecdashError as error:
             self._given_up = True
             self._complain(f"to-dos are not kept: {error}")

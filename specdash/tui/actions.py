@@ -54,6 +54,10 @@ def _acts(id_: str, key: str, verb: str, text: str, *, width: int | None = None)
     return Action(id_, (key,), key, verb, text, "server", risk="hard", width=width)
 
 
+def _lists(id_: str, key: str, verb: str, text: str, *, name: str = "") -> Action:
+    return Action(id_, (name or key,), key, verb, text, "steps", "steps")
+
+
 ACTIONS: Final[tuple[Action, ...]] = (
     Action("move.down", ("j", "down"), "j ↓", "down", "one line down; the next card or step", "move"),
     Action("move.up", ("k", "up"), "k ↑", "up", "one line up; the card or step before", "move"),
@@ -121,10 +125,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _acts("config.patch", "P", "patch", "the known fix of what went wrong, by its diff"),
     _acts("config.undo", "U", "undo", "take the newest patch back"),
     _later("bench.run", "B", "bench", "benchmark; again: stop it", "server", risk="soft"),
-    _later("steps.add", "a", "add", "a to-do of your own", "steps", "steps"),
-    _later("steps.tick", "space", "tick", "tick it", "steps", "steps"),
-    _later("steps.edit", "i", "edit", "change its words", "steps", "steps"),
-    _later("steps.delete", "D", "delete", "take it away", "steps", "steps"),
+    _lists("steps.add", "a", "add", "a to-do of your own"),
+    _lists("steps.tick", "space", "tick", "tick the chosen to-do; enter does, too"),
+    _lists("steps.edit", "i", "edit", "change its words and its note"),
+    _lists("steps.up", "<", "up", "move the to-do up", name="less_than_sign"),
+    _lists("steps.down", ">", "down", "move the to-do down", name="greater_than_sign"),
+    _lists("steps.delete", "D", "delete", "take the to-do away"),
     _later("bench.mark", "space", "mark", "mark a run", "compare", "compare"),
     _later("bench.diff", "d", "difference", "the difference of two runs", "compare", "compare"),
     Action("palette", ("colon",), ":", "command", "every command by name (also ctrl+p)", "program", width=60),

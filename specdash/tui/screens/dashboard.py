@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -16,6 +15,7 @@ from specdash.monitor.state import HostState, Server
 from specdash.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
+from specdash.tui.listing import Listing
 from specdash.tui.pace import Pace
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.detail import detail
@@ -29,7 +29,6 @@ from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.logframe import LogPane
-from specdash.tui.widgets.linkpanels import link_panel
 from specdash.tui.widgets.panel import Banner, PanelPane
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
@@ -51,7 +50,7 @@ class Dashboard(Telling):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(",".join(action.keys), f"run('{action.id}')", action.verb, show=False, id=action.id)
         for action in ACTIONS
-        if action.available and action.id != "pane.next"
+        if action.available and action.scope != "steps" and action.id != "pane.next"
     ]
     AUTO_FOCUS = "#log"
 
@@ -74,6 +73,7 @@ class Dashboard(Telling):
         self.frozen: tuple[HostState, ...] | None = None
         self.panel: Panel | None = None
         self.acting = Acting(self)
+        self.listing: Listing = Listing(self)
         self._prefer = prefer
         self._dirty = True
         self._pace = pace or Pace()
@@ -104,14 +104,16 @@ class Dashboard(Telling):
         """Listen to every host; look when there is something to see."""
         self._undo = [source.subscribe(self._changed) for source in self.sources]
         self.set_interval(FRAME_S, self._tick)
+        self.listing.begin()
         self.call_after_refresh(self._first)
 
     def _first(self) -> None:
         self.apply()
         self.call_after_refresh(self.post_message, self.Shown())
 
-    def on_unmount(self) -> None:
+    async def on_unmount(self) -> None:
         """Nobody is told any more."""
+        await self.listing.close()
         for undo in self._undo:
             undo()
 
@@ -207,9 +209,8 @@ class Dashboard(Telling):
         self.query_one(ChoiceStrip).look(self.states, self.chosen)
         self.query_one(Rail).look(state, server, tall=not self.short)
         below = server is None and not nothing
-        old = state.old and link_panel(state) is None
-        self.query_one("#panel", PanelPane).look(None if below else panel, old=old)
-        self.query_one("#panel-below", PanelPane).look(panel if below else None, old=old)
+        self.query_one("#panel", PanelPane).look(None if below else panel)
+        self.query_one("#panel-below", PanelPane).look(panel if below else None)
         ended = server is None or server.state in SUMMARY_STATES
         alone = self.has_class("-zoom-gpu")
         summary = not alone and (cramped or (panel is not None and (self.short or ended)))
@@ -217,7 +218,9 @@ class Dashboard(Telling):
         self.query_one(GpuPane).look(state, server, summary=summary, short=self.short, most=most)
         self.query_one("#figures-line", FiguresPane).look(state, server, slim=True)
         self.query_one("#figures", FiguresPane).look(state, server, slim=False)
-        self.query_one(StepsPane).look(state, server, plan=self.acting.plan, now=self.acting.now)
+        self.query_one(StepsPane).look(
+            state, server, plan=self.acting.plan, own=self.listing.own, now=self.acting.now
+        )
         self.query_one(Sentence).look(state, server)
         if not frozen:
             self._look_log()
@@ -232,11 +235,7 @@ class Dashboard(Telling):
     def _panel(self, state: HostState, server: Server | None) -> Panel | None:
         """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
         tracked = self.has_class("-narrow") or server is None
-        told = (self.acting.panel() if tracked else None) or link_panel(state)
-        if told is not None:
-            return told
-        told = panel_for(state, server, acts=self.acts and not state.old)
-        return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told
+        return (self.acting.panel() if tracked else None) or panel_for(state, server, acts=self.acts)
 
     def _look_log(self) -> None:
         server = self.server
@@ -255,6 +254,8 @@ class Dashboard(Telling):
             first = [id_ for id_ in first if not id_.startswith("log.")]
         if self.server is not None and self.server.state == "ready" and self.server.proven_at is None:
             first.append("server.token")  # the hollow lamp asks for it
+        if isinstance(self.focused, StepsPane):
+            first += ["steps.add", *(["steps.tick"] if self.focused.entry is not None else [])]
         searching = self.has_class("-searching")
         self.query_one(KeyLine).look(
             tuple(first),
@@ -316,6 +317,10 @@ class Dashboard(Telling):
         log = self.query_one(LogPane)
         if event.value and not log.find(event.value):
             self.flash(row(dim("not found: "), Span(event.value)))
+
+    def on_descendant_focus(self) -> None:
+        """Other panes have other keys."""
+        self.call_after_refresh(self._look_keys)
 
     def on_log_view_moved(self) -> None:
         """The frame of the log says whether it follows."""

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import chop_cells
 
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.entrydetail import entry_rows, entry_title
 from specdash.tui.widgets.gpudetail import gpu_rows, gpu_title
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
@@ -45,9 +47,10 @@ def _phases(board: Dashboard) -> list[About]:
 
 def _steps(board: Dashboard) -> list[About]:
     server = board.server
+    mine = [About(entry_title(step), partial(entry_rows, step)) for _, step in board.query_one(StepsPane).own]
     if server is None:
-        return []
-    return [
+        return mine
+    return mine + [
         About(step_title(server, step), lambda width, step=step: step_rows_of(server, step, width))  # type: ignore[misc]
         for _, step in flat(server.steps)
     ]
@@ -92,6 +95,8 @@ def detail(board: Dashboard, kind: str, at: int) -> None:
 
 def detail_of_chosen(board: Dashboard) -> None:
     """The sheet of what is chosen in the pane that has the focus; of the log, the whole line."""
+    if isinstance(board.focused, StepsPane) and board.listing.tick():
+        return
     for kind, pane in PANES:
         if isinstance(board.focused, pane):
             detail(board, kind, board.focused.marked or 0)

@@ -9,6 +9,7 @@ from textual.widget import Widget
 
 from specdash.tui import files, say
 from specdash.tui.acting import ACTING_HANDLERS
+from specdash.tui.listing import LISTING_HANDLERS
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.help import HelpScreen
 from specdash.tui.screens.looking import LOOKING_HANDLERS
@@ -249,6 +250,7 @@ HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "conn.retry": _retry,
     **LOOKING_HANDLERS,
     **ACTING_HANDLERS,
+    **LISTING_HANDLERS,
     "palette": lambda board: board.app.action_command_palette(),
     "help": _help,
     "quit": _quit,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -28,6 +29,7 @@ from specdash.tui.widgets.figures import FiguresPane
 from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
+from specdash.tui.widgets.linkpanels import link_panel
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.panel import Banner, PanelPane
 from specdash.tui.widgets.rail import Rail
@@ -209,8 +211,9 @@ class Dashboard(Telling):
         self.query_one(ChoiceStrip).look(self.states, self.chosen)
         self.query_one(Rail).look(state, server, tall=not self.short)
         below = server is None and not nothing
-        self.query_one("#panel", PanelPane).look(None if below else panel)
-        self.query_one("#panel-below", PanelPane).look(panel if below else None)
+        old = state.old and link_panel(state) is None
+        self.query_one("#panel", PanelPane).look(None if below else panel, old=old)
+        self.query_one("#panel-below", PanelPane).look(panel if below else None, old=old)
         ended = server is None or server.state in SUMMARY_STATES
         alone = self.has_class("-zoom-gpu")
         summary = not alone and (cramped or (panel is not None and (self.short or ended)))
@@ -235,7 +238,11 @@ class Dashboard(Telling):
     def _panel(self, state: HostState, server: Server | None) -> Panel | None:
         """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
         tracked = self.has_class("-narrow") or server is None
-        return (self.acting.panel() if tracked else None) or panel_for(state, server, acts=self.acts)
+        told = (self.acting.panel() if tracked else None) or link_panel(state)
+        if told is not None:
+            return told
+        told = panel_for(state, server, acts=self.acts and not state.old)
+        return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told
 
     def _look_log(self) -> None:
         server = self.server

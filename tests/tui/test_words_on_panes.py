@@ -85,11 +85,6 @@ def test_over_a_link_that_is_not_there_the_state_is_what_it_was_and_nothing_goes
         assert "STALE" in text_of(shown)
         assert " up " not in text_of(shown)
         assert not [span for span in shown if span.tone == "ready"]
-
-
-# ---- rail, truth, meter, lamps -----------------------------------------------------------------------
-
-
         later = msgspec.structs.replace(state, now=state.now + 9)
         assert seen.split(",")[0] in text_of(header_row(later, first(later), 80))
 
@@ -129,6 +124,11 @@ def test_each_way_of_not_getting_there_has_its_own_words_and_its_remedy() -> Non
     assert "try 1 now" in nowhere
     for words in (changed, denied, nowhere):
         assert "r   tries" in words
+
+
+# ---- rail, truth, meter, lamps -----------------------------------------------------------------------
+
+
 def test_the_rail_tells_times_and_counters_as_far_as_the_width_goes() -> None:
     server = first(states.loading())
     assert "✓ dist 0:04" in text_of(rail_row(server, 116))
@@ -381,12 +381,12 @@ def test_stopped_degraded_and_suspect_have_their_own_words() -> None:
 
 def test_no_panel_while_all_is_well() -> None:
     for make in (states.loading, states.capture, states.serving, states.idle):
+        assert link_panel(make()) is None
         assert panel_for(make(), first(make())) is None
 
 
 def test_panels_fit_their_width_and_never_name_a_key_that_is_not_built() -> None:
     later = {action.label for action in ACTIONS if not action.available}
-        assert link_panel(make()) is None
     for make in STATES:
         state = make()
         shown = link_panel(state) or panel_for(state, state.servers[0] if state.servers else None)

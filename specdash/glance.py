@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from specdash.monitor.liveness import is_stopped
 from specdash.monitor.state import HostState, Server
 
 LOOK_S = 2.5
@@ -46,7 +47,7 @@ class Glance:
         age = now - self._live_since
         if age >= PATIENCE_S:
             return Outcome(done=True)
-        return Outcome(done=age >= LOOK_S and _complete(state))
+        return Outcome(done=age >= LOOK_S and _complete(state) and not _in_doubt(state))
 
     def _not_yet(self, now: float) -> Outcome:
         if self._began is None:
@@ -54,6 +55,14 @@ class Glance:
         if now - self._began >= CONNECT_S:
             return Outcome(done=True, refused=f"no answer within {CONNECT_S:.0f} s")
         return Outcome()
+
+
+def _in_doubt(state: HostState) -> bool:
+    """A process was found stopped: whether that is a moment or a stall, a few looks more will tell."""
+    return any(
+        server.verdict.word == "suspect" and any(map(is_stopped, server.verdict.reasons))
+        for server in state.servers
+    )
 
 
 def _complete(state: HostState) -> bool:

@@ -74,6 +74,8 @@ class Marker(Table, frozen=True, kw_only=True):
     """Of a figures line: the batch that ends an idle spell (group ``idle``); the next rate is too low."""
     serves: bool = False
     """Such lines appear only once the server serves."""
+    late: bool = False
+    """Of a figures line: it sums up the seconds before it, and may come when the last token is long past."""
     speculation: bool = False
     """Of a figures line: tells of speculation only, and leaves the other figures alone."""
     examples: tuple[Text, ...]

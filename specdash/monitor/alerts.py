@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from specdash.monitor.liveness import is_stopped
 from specdash.monitor.owners import OUTSIDE
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Gpu, HostState, Server
@@ -79,6 +80,27 @@ def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[
     return (*known, *added)[-_KEPT:] if added else known
 
 
+_RANKS = {"error": 2, "warning": 1, "info": 0}
+
+
+def foremost(alerts: tuple[Alert, ...]) -> Alert | None:
+    """The one that is shown, acknowledged and snoozed first: the gravest that is not over, then the newest.
+
+    What a later word about the same subject has overtaken (``moved again``) is over.
+    """
+    spoken = {_subject(alert): alert.at for alert in alerts}  # oldest first: the last word counts
+
+    def weight(alert: Alert) -> tuple[int, float]:
+        over = spoken[_subject(alert)] > alert.at
+        return -1 if over else _RANKS[alert.severity], alert.at
+
+    return max(alerts, key=weight, default=None)
+
+
+def _subject(alert: Alert) -> str:
+    return alert.key.partition("/")[0]
+
+
 def standing(
     known: tuple[Alert, ...], snoozed: Mapping[str, float], servers: Mapping[str, Server], now: float
 ) -> tuple[Alert, ...]:
@@ -149,7 +171,12 @@ def _helps(server: Server) -> str | None:
 def _what_happened(server: Server) -> str:
     where = f" in {PHASE_TITLES[server.phase]}" if server.phase else ""
     if server.state == "stalled":
-        still = f", no progress for {ago(server.verdict.since_s)}" if server.verdict.since_s else ""
+        still = (
+            f", no progress for {ago(server.verdict.since_s)}" if (server.verdict.since_s or 0) >= 1 else ""
+        )
+        stopped = [reason.value for reason in server.verdict.reasons if is_stopped(reason)]
+        if stopped:
+            return f"{server.name} stalled{where}: {', '.join(stopped[:2])}{still}"
         who = f" ({', '.join(server.lagging)} holds the others up)" if len(server.lagging) == 1 else ""
         return f"{server.name} stalled{where}{still}{who}"
     root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)

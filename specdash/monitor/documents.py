@@ -32,6 +32,9 @@ class Verdict(Document, frozen=True, kw_only=True):
     limit_s: float | None
     """After how many seconds without progress the word becomes ``stalled``."""
     reasons: tuple[Reason, ...] = ()
+    by: str | None = None
+    """The signal that moved last, whose age ``since_s`` is; ``look``: nothing has moved since the first look,
+    and that long is all that is known."""
 
 
 class Progress(Document, frozen=True, kw_only=True):

@@ -42,6 +42,8 @@ class RankSeen(Seen, frozen=True, kw_only=True):
     state: ProcessState | None = None
     state_age_s: float | None = None
     """For how long it has been seen in this state."""
+    twice: bool = False
+    """Two looks in a row found it so, and not only one."""
     cpu_pct: float | None = None
     """Of one core, over the last ten seconds."""
     util: int | None = None
@@ -106,6 +108,8 @@ class Evidence(Seen, frozen=True, kw_only=True):
     """Since a batch or statistics line that reports tokens."""
     tokens_age_s: float | None = None
     """Since the generated or prompt token counters last moved."""
+    tokens_seen: bool = True
+    """False: they never moved while we looked, and the age is only that of our first look."""
     loads_age_s: float | None = None
     """Age of the time stamp inside SGLang's ``/v1/loads``."""
     compilers: tuple[str, ...] | None = None
@@ -118,12 +122,16 @@ class Evidence(Seen, frozen=True, kw_only=True):
     """For how long vLLM's statistics lines have said ``Running`` ≥ 1 and 0.0 + 0.0 tokens/s."""
     ready: bool = False
     """The engine has said so and nothing contradicts it."""
+    halted: bool = False
+    """It is called stalled already, and what called it so may still hold."""
     stopping: bool = False
     """It was asked to end: nothing that dies now has crashed."""
 
     # --- who is there ---
     main: RankSeen | None = None
     ranks: tuple[RankSeen, ...] = ()
+    others: tuple[RankSeen, ...] = ()
+    """Processes of the engine that are no ranks and without which nothing goes on: ``EngineCore``."""
     behind: tuple[str, ...] = ()
     """Ranks that are at least one milestone behind the others."""
     cards: tuple[CardSeen, ...] = ()

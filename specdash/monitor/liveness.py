@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from specdash.monitor.documents import Reason, Verdict
 from specdash.monitor.evidence import Evidence, RankSeen
-from specdash.monitor.limits import Learned, Limits, Signal, Thresholds, limit_of
+from specdash.monitor.limits import AtOnce, Learned, Limits, Signal, Thresholds, limit_of
 from specdash.monitor.signs import Sign, read_sign, spinning
 from specdash.monitor.words import Says, VerdictWord
 
@@ -28,19 +28,24 @@ def assess(evidence: Evidence, limits: Limits, learned: Learned | None = None) -
     if phase is None:
         nothing = Reason(signal="phase", value="nothing known matches", age_s=None, says="unknown")
         return Verdict(word="unknown", since_s=None, limit_s=None, reasons=(nothing,))
+    word: VerdictWord
     row = limits.phase[phase]
     signs = [_read(signal, evidence, limits) for signal in row.life]
-    ages = [sign.age_s for sign in signs if sign.age_s is not None]
-    quiet_s = min(ages) if ages else None
+    quiet_s, by = _last_life(signs, evidence)
     ignored = [_read(signal, evidence, limits) for signal in row.ignored]
+    stopped = [_state_reason(rank) for rank in everyone(evidence) if rank.state == "T"]
     at_once = tuple(_at_once(evidence, limits, quiet_s))
-    reasons = (*at_once, *_reasons(signs, ignored))
+    doubts = tuple(reason for reason in stopped if reason not in at_once)
+    reasons = (*at_once, *doubts, *_reasons(signs, ignored))
     if phase == "serving" and not evidence.busy and not at_once:
-        return Verdict(word="ready", since_s=quiet_s, limit_s=None, reasons=_idle(evidence, reasons))
+        idle = _idle(evidence, reasons)
+        word = "suspect" if doubts else "ready"
+        return Verdict(word=word, since_s=quiet_s, limit_s=None, reasons=(*doubts, *idle), by=by)
     suspect_s, stalled_s = limit_of(limits, phase, learned, evidence.nodes)
-    word: VerdictWord
     if at_once or (quiet_s is not None and quiet_s >= stalled_s):
         word = "stalled"
+    elif doubts:
+        word = "suspect"
     elif quiet_s is None:
         word = "ready" if phase == "serving" else "unknown"
     elif quiet_s >= suspect_s:
@@ -49,7 +54,7 @@ def assess(evidence: Evidence, limits: Limits, learned: Learned | None = None) -
         word = "ready"
     else:
         word = "working" if _moves(signs, limits) else "quiet"
-    return Verdict(word=word, since_s=quiet_s, limit_s=stalled_s, reasons=reasons)
+    return Verdict(word=word, since_s=quiet_s, limit_s=stalled_s, reasons=reasons, by=by)
 
 
 def suspects(evidence: Evidence, thresholds: Thresholds) -> tuple[str, ...]:
@@ -81,6 +86,15 @@ def _read(signal: Signal, evidence: Evidence, limits: Limits) -> Sign:
     return read_sign(signal, evidence, limits.at_once, limits.thresholds)
 
 
+def _last_life(signs: list[Sign], evidence: Evidence) -> tuple[float | None, str | None]:
+    """What moved last, and when; of equals the one that the phase counts first."""
+    known = [(sign.age_s, sign.signal) for sign in signs if sign.age_s is not None]
+    if not known:
+        return None, None
+    age_s, signal = min(known, key=lambda one: one[0])
+    return age_s, "look" if signal == "tokens" and not evidence.tokens_seen else signal
+
+
 def _moves(signs: list[Sign], limits: Limits) -> bool:
     return any(sign.age_s is not None and sign.age_s <= limits.thresholds.working_s for sign in signs)
 
@@ -105,7 +119,8 @@ def _ended(evidence: Evidence) -> Verdict | None:
 
 def _state_reason(rank: RankSeen) -> Reason:
     state = rank.state or "?"
-    value = f"{rank.name} {_STATE_WORDS.get(state, state)}"
+    pid = "" if rank.pid is None else f" {rank.pid}"
+    value = f"{rank.name}{pid} {_STATE_WORDS.get(state, state)}"
     return Reason(signal="process", value=value, age_s=rank.state_age_s, says="bad")
 
 
@@ -118,19 +133,20 @@ _STATE_WORDS = {
 
 
 def _at_once(evidence: Evidence, limits: Limits, quiet_s: float | None) -> Iterator[Reason]:
-    """What makes a stall without waiting for the limit, unless something moved in the last seconds."""
+    """What makes a stall without waiting for the limit, unless something moved in the last seconds.
+
+    A stall that stands is not left while a process is seen stopped: a line of statistics tells of the
+    seconds before it, and may come long after the last token.
+    """
     rule = limits.at_once
-    idle = evidence.phase == "serving" and not evidence.busy
-    if quiet_s is not None and quiet_s < rule.quiet_s and not idle:
-        return
-    for rank in (*evidence.ranks, *([evidence.main] if evidence.main else [])):
+    moved = quiet_s is not None and quiet_s < rule.quiet_s
+    for rank in everyone(evidence):
         held_s = rank.state_age_s or 0.0
-        proven = quiet_s is not None and not idle
-        if rank.state == "T" and (proven or held_s >= rule.stopped_rank_s):
+        if rank.state == "T" and _stops_all(evidence, rank, quiet_s, rule):
             yield _state_reason(rank)
-        if rank.state == "D" and held_s >= rule.uninterruptible_s:
+        if rank.state == "D" and held_s >= rule.uninterruptible_s and not (moved and not evidence.halted):
             yield _state_reason(rank)
-    if not evidence.busy:
+    if not evidence.busy or moved:
         return
     loads = evidence.loads_age_s
     if loads is not None and loads > rule.loads_age_s:
@@ -141,6 +157,30 @@ def _at_once(evidence: Evidence, limits: Limits, quiet_s: float | None) -> Itera
     if zero is not None and flat is not None and flat >= rule.zero_stats_flat_s:
         value = f"{evidence.running} running at 0.0 tokens/s"
         yield Reason(signal="stats", value=value, age_s=zero, says="bad")
+
+
+def everyone(evidence: Evidence) -> tuple[RankSeen, ...]:
+    """Every process without which the server does not go on."""
+    return (*evidence.ranks, *evidence.others, *([evidence.main] if evidence.main else []))
+
+
+def is_stopped(reason: Reason) -> bool:
+    """It says that a process cannot run."""
+    return reason.signal == "process" and reason.says == "bad"
+
+
+def _stops_all(evidence: Evidence, rank: RankSeen, quiet_s: float | None, rule: AtOnce) -> bool:
+    """Whether a process in state T makes a stall now.
+
+    While requests run, two looks that find it so are enough, whatever counter moved just before. A server
+    without work has nobody to fail yet, and a start has other ranks that may still be reading.
+    """
+    if evidence.halted:
+        return True
+    serving = evidence.phase == "serving"
+    if quiet_s is None or (serving and not evidence.busy):
+        return (rank.state_age_s or 0.0) >= rule.stopped_rank_s or (serving and evidence.busy and rank.twice)
+    return quiet_s >= rule.quiet_s or (serving and rank.twice)
 
 
 def _reasons(signs: list[Sign], ignored: list[Sign]) -> tuple[Reason, ...]:

@@ -32,6 +32,8 @@ class Moved(Remembered, frozen=True, kw_only=True):
     read_at: float | None = None
     memory_at: float | None = None
     tokens_at: float | None = None
+    tokens_seen: bool = False
+    """False: the counters have only stood still since our first look, and that is all ``tokens_at`` says."""
     loads_at: float | None = None
     """The time stamp inside ``/v1/loads``."""
     read_mib_s: float | None = None
@@ -118,8 +120,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     our_ports: tuple[int, ...] = ()
     """Local ports of our own recent polls: their access lines are ours."""
     polls_hidden: int = 0
-    state_since: tuple[str, float] | None = None
-    """(state, since when), for "crashed 0:48 ago"."""
+    stalled: bool = False
+    """It is called stalled."""
     course: Course = Course()
     """How its start goes, as far as it is watched."""
 

@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.monitor.environment import by_rank, first_sights
 from specdash.monitor.frames import Process
-from specdash.monitor.memory import CpuWindow, Moved, ServerMemory
+from specdash.monitor.memory import CpuWindow, ServerMemory
 from specdash.monitor.milestones import rank_order
 from specdash.monitor.servers import Family, called
 
@@ -28,14 +28,12 @@ def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory
     fresh = any(process.pid not in known for process in everyone)
     cpu = {p.pid: _window(memory.cpu.get(p.pid), p, at) for p in everyone}
     read, rate = _reading_rate(memory.bytes_read, everyone, at)
-    moved = Moved(
+    moved = msgspec.structs.replace(
+        memory.moved,
         process_at=at if fresh else memory.moved.process_at,
         cpu_at=at if _busy(cpu) else memory.moved.cpu_at,
         read_at=at if rate is not None and rate >= READ_FLOOR_MIB_S else memory.moved.read_at,
         read_mib_s=rate if rate is not None else memory.moved.read_mib_s,
-        memory_at=memory.moved.memory_at,
-        tokens_at=memory.moved.tokens_at,
-        loads_at=memory.moved.loads_at,
     )
     names = {**memory.names, **_called(family)}
     sights = first_sights(memory.sights, everyone)

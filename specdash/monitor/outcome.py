@@ -67,6 +67,7 @@ def outcome(
         last_nccl_at=launch.nccl_at,
         last_warmup_at=launch.warmup_at,
         last_batch_at=rates.batch_at,
+        last_flow_at=rates.flow_at,
         zero_since=rates.zero_since,
         zero_lines=rates.zero_lines,
         crowded_since=rates.crowded_since,

@@ -140,7 +140,7 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
     )
     moved = memory.moved
     if before is not None and (before.tokens, before.prompt_tokens) != (now.tokens, now.prompt_tokens):
-        moved = msgspec.structs.replace(moved, tokens_at=answer.at)
+        moved = msgspec.structs.replace(moved, tokens_at=answer.at, tokens_seen=True)
     elif before is not None and moved.tokens_at is None:
         # Two equal readings: flat since the first of them at least.
         moved = msgspec.structs.replace(moved, tokens_at=before.at)
@@ -168,7 +168,8 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
     )
     moved = msgspec.structs.replace(memory.moved, loads_at=stamp or None)
     if fresh and running:
-        moved = msgspec.structs.replace(moved, tokens_at=answer.at)
+        # At first sight the stamp may be hours old: what is not newer than itself proves nothing of now.
+        moved = msgspec.structs.replace(moved, tokens_at=min(stamp, answer.at), tokens_seen=True)
     return _with_figures(memory, figures, moved)
 
 

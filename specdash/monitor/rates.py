@@ -53,6 +53,8 @@ class RatesState(msgspec.Struct, frozen=True, kw_only=True):
     """Told on a line of its own."""
     batch_at: float | None = None
     """When a line last reported that tokens flow."""
+    flow_at: float | None = None
+    """The same, of lines that come with the tokens and do not sum up what is past."""
     zero_since: float | None = None
     """Arrival of the first of the latest lines that say: requests at work, no tokens."""
     recent: tuple[Line, ...] = ()
@@ -68,6 +70,7 @@ class Rates:
         self._after_idle = set(state.after_idle)
         self._accept_len = state.accept_len
         self.batch_at = state.batch_at
+        self.flow_at = state.flow_at
         self.zero_since = state.zero_since
         self._recent = state.recent
 
@@ -95,7 +98,7 @@ class Rates:
                 self._after_idle.add(source)
             new = msgspec.structs.replace(old, at=at, kv_pct=kv, waiting=whole(told.get("waiting")))
             self._sources[source] = new
-            self.batch_at = at
+            self.batch_at = self.flow_at = at
             return True
         rate = real(told.get("tok_s"))
         flows = bool(rate) or bool(real(told.get("prompt_tok_s")))
@@ -116,6 +119,7 @@ class Rates:
         )
         if flows:
             self.batch_at = at
+            self.flow_at = self.flow_at if marker.late else at
         return flows
 
     def _remember(self, line: Line, at: float | None) -> None:
@@ -161,6 +165,7 @@ class Rates:
             after_idle=frozenset(self._after_idle),
             accept_len=self._accept_len,
             batch_at=self.batch_at,
+            flow_at=self.flow_at,
             zero_since=self.zero_since,
             recent=self._recent,
         )

@@ -103,6 +103,8 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     """The access line of the server's own warm-up request."""
     last_batch_at: float | None = None
     """A batch or statistics line that reports tokens."""
+    last_flow_at: float | None = None
+    """The same, where such lines come with the tokens: statistics sum up what is past."""
     zero_since: float | None = None
     """Since when statistics lines have said: requests at work, no tokens."""
     zero_lines: int = 0

@@ -123,6 +123,11 @@ def _powers(evidence: Evidence) -> Iterator[tuple[float, float | None, str]]:
             yield rank.power_w, rank.power_limit_w, rank.name
 
 
+def _tokens(evidence: Evidence, at_once: AtOnce, _: Thresholds) -> Sign:
+    value = "last one" if evidence.tokens_seen else "none since we look"
+    return _aged("tokens", value, evidence.tokens_age_s, at_once)
+
+
 def _utilisation(evidence: Evidence, _: AtOnce, thresholds: Thresholds) -> Sign:
     """Never a sign of life; full utilisation at little power is how a hang looks."""
     used = [card.util for card in evidence.cards if card.util is not None]
@@ -157,7 +162,7 @@ _READERS: dict[Signal, Callable[[Evidence, AtOnce, Thresholds], Sign]] = {
     "nccl": _plain("nccl", "last line", lambda e: e.nccl_age_s),
     "warmup": _plain("warmup", "its own request", lambda e: e.warmup_age_s),
     "batch": _plain("batch", "last line", lambda e: e.batch_age_s),
-    "tokens": _plain("tokens", "last one", lambda e: e.tokens_age_s),
+    "tokens": _tokens,
     "loads": _plain("loads", "time stamp", lambda e: e.loads_age_s),
     "power": _power,
     "utilisation": _utilisation,

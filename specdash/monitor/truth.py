@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.documents import Diagnosis, Verdict
+from specdash.monitor.liveness import is_stopped
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.polling import CONNECT, HEALTH
 from specdash.monitor.spans import ago, count
@@ -17,7 +18,7 @@ def sentence(
     """One line, most telling first; parts that were not seen are left out, never made up."""
     if state in ("crashed", "stopped"):
         return " · ".join(_ended(memory, state, diagnoses, now))
-    return " · ".join((*_work(memory, state, now), *_life(memory, verdict, now)))
+    return " · ".join((*_work(memory, state, verdict, now), *_life(memory, verdict, now)))
 
 
 def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...], now: float) -> Iterator[str]:
@@ -31,11 +32,13 @@ def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...],
         yield f"{count(left, 'process', 'processes')} left behind"
 
 
-def _work(memory: ServerMemory, state: State, now: float) -> Iterator[str]:
+def _work(memory: ServerMemory, state: State, verdict: Verdict, now: float) -> Iterator[str]:
+    yield from (reason.value for reason in verdict.reasons if is_stopped(reason))
     figures = memory.figures
     if state in ("ready", "degraded") and figures.running is not None:
         if memory.moved.tokens_at is not None and figures.running:
-            yield f"last token {ago(now - memory.moved.tokens_at)} ago"
+            age = ago(now - memory.moved.tokens_at)
+            yield f"last token {age} ago" if memory.moved.tokens_seen else f"no token since we look, {age}"
         yield f"{figures.running} running {figures.waiting or 0} waiting"
 
 
@@ -43,7 +46,7 @@ def _life(memory: ServerMemory, verdict: Verdict, now: float) -> Iterator[str]:
     reading = memory.reading
     serving = reading.phase == "serving"
     if reading.last_progress_at is not None and not serving:
-        yield f"last progress {ago(now - reading.last_progress_at)} ago"
+        yield f"last step {ago(now - reading.last_progress_at)} ago"
     if reading.last_line_at is not None:
         yield f"last line {ago(now - reading.last_line_at)} ago"
     elif memory.source.path is None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, RankSeen
+from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, ProcessState, RankSeen
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.numerals import whole
 from specdash.monitor.polling import HEALTH, MODELS
+from specdash.monitor.servers import called
 from specdash.monitor.state import Gpu
 
 YOUNG_S = 30.0
 """A process that was this young when it was first seen was seen from its beginning."""
+
+NEXT_LOOK_S = 3.0
+"""Processes are looked at every second; a look that is older than this was the last one for a while."""
+
+TRACED_S = 5.0
+"""A debugger that dumps the stack (py-spy) halts a process for a moment, in state t."""
 
 STALE_S = 10.0
 """A card that has not answered for this long tells nothing of the moment."""
@@ -46,14 +53,17 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         batch_age_s=age(reading.last_batch_at),
         zero_stats_s=age(reading.zero_since),
         tokens_age_s=age(moved.tokens_at),
+        tokens_seen=moved.tokens_seen,
         loads_age_s=_loads_age(memory),
         compilers=memory.compilers,
         running=figures.running if figures.at is not None else reading.figures.running,
         waiting=figures.waiting if figures.at is not None else reading.figures.waiting,
         ready=reading.state == "ready",
+        halted=memory.stalled,
         stopping=bool(reading.stop_requested),
         main=_main(memory, now),
         ranks=_ranks(memory, mine, now),
+        others=_others(memory, now),
         behind=reading.lagging,
         cards=tuple(_card(gpu, now) for gpu in mine.values()),
         health=_answer(_health(memory), now),
@@ -85,10 +95,16 @@ def _health(memory: ServerMemory) -> Http | None:
     return None if early else health
 
 
-def _outdated(memory: ServerMemory) -> bool:
-    """The server has moved since its processes were looked at: what stood still then may run again."""
+def _outdated(memory: ServerMemory, now: float) -> bool:
+    """The server has moved since its processes were looked at: what stood still then may run again.
+
+    Of one that is called stalled the next look is awaited, unless its own steps are seen: statistics and
+    counters may tell of the seconds before it stood still.
+    """
     reading, looked_at = memory.reading, memory.looked_at
-    moved = (reading.last_progress_at, reading.last_batch_at, reading.last_bar_at, memory.moved.tokens_at)
+    moved = [reading.last_bar_at, reading.last_milestone_at, reading.last_flow_at]
+    if not memory.stalled or (looked_at is not None and now - looked_at > NEXT_LOOK_S):
+        moved += [reading.last_progress_at, reading.last_batch_at, memory.moved.tokens_at]
     return looked_at is not None and any(at is not None and at > looked_at for at in moved)
 
 
@@ -107,21 +123,22 @@ def _main(memory: ServerMemory, now: float) -> RankSeen:
     main = memory.family.main
     gone = memory.gone_at is not None or memory.family.orphaned
     state, since = memory.states.get(main.pid, (main.state, now))
-    if _outdated(memory) and state != "Z":
+    if _outdated(memory, now) and state != "Z":
         state = "?"
     window = memory.cpu.get(main.pid)
     return RankSeen(
         name="main",
         pid=main.pid,
-        state="gone" if gone else PROCESS_STATES.get(state),
+        state="gone" if gone else _kernel_state(state, now - since),
         state_age_s=now - since,
+        twice=(memory.looked_at or since) > since,
         cpu_pct=window.percent if window else None,
     )
 
 
 def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[RankSeen, ...]:
     seen = []
-    outdated = _outdated(memory)
+    outdated = _outdated(memory, now)
     for pid, name in sorted(memory.names.items(), key=lambda entry: _order(entry[1])):
         if pid == memory.family.main.pid:
             continue
@@ -137,12 +154,39 @@ def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[R
             RankSeen(
                 name=name,
                 pid=pid,
-                state=PROCESS_STATES.get(state) if state else None,
+                state=_kernel_state(state, now - since) if state else None,
                 state_age_s=now - since,
+                twice=(memory.looked_at or since) > since,
                 cpu_pct=window.percent if window else None,
                 util=card.util if card else None,
                 power_w=card.power_w if card else None,
                 power_limit_w=card.power_limit_w if card else None,
+            )
+        )
+    return tuple(seen)
+
+
+def _kernel_state(state: str, held_s: float) -> ProcessState | None:
+    return PROCESS_STATES.get("S" if state == "t" and held_s < TRACED_S else state)
+
+
+def _others(memory: ServerMemory, now: float) -> tuple[RankSeen, ...]:
+    """The engine's own processes beside its ranks: those that carry one of its titles."""
+    if _outdated(memory, now):
+        return ()
+    seen = []
+    for process in memory.family.members:
+        if process.pid in memory.names or "::" not in (process.argv[0] if process.argv else ""):
+            continue
+        state, since = memory.states.get(process.pid, (process.state, now))
+        held_s = now - since
+        seen.append(
+            RankSeen(
+                name=called(process, "-"),
+                pid=process.pid,
+                state=_kernel_state(state, held_s),
+                state_age_s=held_s,
+                twice=(memory.looked_at or since) > since,
             )
         )
     return tuple(seen)

@@ -178,10 +178,27 @@ def test_a_gpu_at_half_its_power_limit_excuses_five_minutes_without_a_token() ->
 def test_a_stopped_rank_stalls_five_seconds_after_the_last_progress() -> None:
     ranks = (RankSeen(name="TP0", state="R"), RankSeen(name="TP1", state="T", state_age_s=0.0))
     for phase in ("capture", "serving"):
-        assert judge(**still(phase, 4.9, running=1, ranks=ranks)).word in ("working", "ready")
+        assert judge(**still(phase, 4.9, running=1, ranks=ranks)).word == "suspect"
         verdict = judge(**still(phase, 5.0, running=1, ranks=ranks))
         assert verdict.word == "stalled"
         assert verdict.reasons[0].value == "TP1 stopped (state T)"
+
+
+def test_a_rank_that_two_looks_find_stopped_stalls_a_busy_server_whatever_moved_just_before() -> None:
+    rank = RankSeen(name="TP1", pid=31, state="T", state_age_s=1.0, twice=True)
+    verdict = judge(**still("serving", 0.2, running=1, ranks=(rank,)))
+    assert verdict.word == "stalled"
+    assert verdict.reasons[0].value == "TP1 31 stopped (state T)"
+    for more in ({"main": rank}, {"others": (rank,)}):
+        assert judge(**still("serving", 0.2, running=1, **more)).word == "stalled"
+    assert judge(**still("weights", 0.2, ranks=(rank,))).word == "suspect", "others may still be reading"
+
+
+def test_nothing_clears_a_stall_while_a_rank_is_stopped() -> None:
+    rank = RankSeen(name="TP1", state="T", state_age_s=9.0)
+    for phase in ("weights", "capture", "serving"):
+        assert judge(**still(phase, 0.0, running=1, ranks=(rank,), halted=True)).word == "stalled"
+    assert judge(**still("serving", 0.0, running=1, halted=True)).word == "ready"
 
 
 def test_a_stopped_rank_of_an_idle_server_must_have_stood_for_five_seconds() -> None:
@@ -189,7 +206,7 @@ def test_a_stopped_rank_of_an_idle_server_must_have_stood_for_five_seconds() -> 
         rank = RankSeen(name="TP1", state="T", state_age_s=held_s)
         return judge(**still("serving", 500, running=0, ranks=(rank,))).word
 
-    assert (word(4.9), word(5.0)) == ("ready", "stalled")
+    assert (word(4.9), word(5.0)) == ("suspect", "stalled")
 
 
 def test_a_rank_dead_beside_a_living_main_process_is_a_crash_at_once() -> None:
@@ -235,7 +252,7 @@ def test_half_a_minute_in_the_driver_or_on_storage_is_a_stall() -> None:
 
 def test_whatever_moved_in_the_last_five_seconds_holds_the_at_once_rules_back() -> None:
     rank = RankSeen(name="TP1", state="T", state_age_s=60)
-    assert judge(**{**still("weights", 60, ranks=(rank,)), "read_age_s": 4.9}).word == "working"
+    assert judge(**{**still("weights", 60, ranks=(rank,)), "read_age_s": 4.9}).word == "suspect"
     assert judge(**{**still("weights", 60, ranks=(rank,)), "read_age_s": 5.0}).word == "stalled"
 
 

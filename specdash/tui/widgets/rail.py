@@ -16,6 +16,21 @@ QUIET_SHARE = 0.25
 """A server that serves shows the meter only from this share of its limit on: calm."""
 
 
+LIFE = {
+    "tokens": "token",
+    "batch": "batch",
+    "loads": "load report",
+    "power": "GPU at work",
+    "read": "bytes read",
+    "cpu": "CPU used",
+    "main_cpu": "CPU used",
+    "memory": "GPU memory grew",
+    "compilers": "compiler at work",
+    "process": "new process",
+}
+"""What moved last, where that is no step of the log."""
+
+
 class Form(NamedTuple):
     """How much of the rail is told."""
 
@@ -83,7 +98,7 @@ def rail_row(server: Server, width: int, marked: int | None = None) -> Row:
 
 
 def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
-    """The age of the last progress against the limit: ``progress 4 s ago ▰▱▱▱▱ limit 2:00``."""
+    """The age of what moved last against the limit: ``bytes read 4 s ago ▰▱▱▱▱ limit 2:00``."""
     since, limit = server.verdict.since_s, server.verdict.limit_s
     if since is None or limit is None or limit <= 0 or server.state in ("crashed", "stopped"):
         return ()
@@ -95,8 +110,11 @@ def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
     blocks = meter(share, cells, tone=tone)
     if not words:
         return row(blocks, Span(f" {say.clock(since)}/{say.clock(limit)}", text))
-    label = "token" if server.phase == "serving" else "progress"
-    return row(Span(f"{label} {say.age(since)} ago ", text), blocks, dim(f" limit {say.clock(limit)}"))
+    usual = "token" if server.phase == "serving" else "progress"
+    last = f"{LIFE.get(server.verdict.by or '', usual)} {say.age(since)} ago"
+    if server.verdict.by == "look":
+        last = f"no token since we look, {say.age(since)}"
+    return row(Span(f"{last} ", text), blocks, dim(f" limit {say.clock(limit)}"))
 
 
 def truth_tone(server: Server) -> Tone:

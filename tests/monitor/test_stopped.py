@@ -1,0 +1,109 @@
+"""A process of a serving server is stopped (SIGSTOP): said at first sight, and until it goes on."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from specdash.monitor.frames import AnyFrame, Log, Process
+from specdash.monitor.memory import Memory
+from specdash.monitor.polling import HEALTH, METRICS
+from tests.monitor.frames_of import hello, http, log, process, processes, run, tick
+
+VLLM = "/var/log/vllm.log"
+STATS = (
+    "(APIServer pid=100) INFO 11-29 14:06:02 [loggers.py:335] Engine 000: Avg prompt throughput: 0.0"
+    " tokens/s, Avg generation throughput: {tok_s} tokens/s, Running: 2 reqs, Waiting: 0 reqs,"
+    " GPU KV cache usage: 0.1%\n"
+)
+STOPPED = {"worker": "T"}
+READY = "(APIServer pid=100) INFO:     Application startup complete.\n"
+
+
+def family(worker: str = "S", core: str = "S", main: str = "S") -> tuple[Process, ...]:
+    return (
+        process(100, 1, "vllm", "serve", "/models/t", "--port", "30000", state=main, out=VLLM, err=VLLM),
+        process(101, 100, "VLLM::EngineCore", state=core),
+        process(102, 101, "VLLM::Worker", state=worker),
+    )
+
+
+def counters(at: float, tokens: int, running: int = 2) -> AnyFrame:
+    body = f"vllm:num_requests_running {running}.0\nvllm:generation_tokens_total {tokens}.0\n"
+    return http(at, METRICS, status=200, body=body)
+
+
+def told(at: float, text: str, offset: int = 0) -> Log:
+    frame = log(at, text, offset, start_=offset == 0, mtime=0.0 if offset else 500.0)
+    return msgspec.structs.replace(frame, path=VLLM)
+
+
+def first_look(states: dict[str, str], running: int = 2) -> Memory:
+    """Somebody connects to a server that has served for long: one look, and one reading of its counters."""
+    return run(
+        hello(1000.0),
+        processes(1000.1, *family(**states)),
+        told(1000.2, READY),
+        http(1000.3, HEALTH, status=200, body="{}"),
+        counters(1000.4, 9000, running),
+    )
+
+
+def second_look(memory: Memory, states: dict[str, str], running: int = 2) -> Memory:
+    """Two seconds later, as ``status`` does."""
+    return run(
+        processes(1001.1, *family(**states)),
+        processes(1002.2, *family(**states)),
+        counters(1002.4, 9000, running),
+        tick(1002.5),
+        memory=memory,
+    )
+
+
+@pytest.mark.parametrize(
+    ("who", "name"), [("worker", "Worker 102"), ("core", "EngineCore 101"), ("main", "main 100")]
+)
+def test_a_process_found_stopped_under_load_is_a_stall_at_the_second_look(who: str, name: str) -> None:
+    first = first_look({who: "T"})
+    assert first.picture.servers[0].verdict.word == "suspect", "one look may have met a moment"
+    memory = second_look(first, {who: "T"})
+    server = memory.picture.servers[0]
+    assert (server.state, server.verdict.reasons[0].value) == ("stalled", f"{name} stopped (state T)")
+    assert f"kill -CONT {name.split()[1]} lets it go on" in server.diagnoses[0].remedy[0]
+    assert f"stalled in serving: {name} stopped" in memory.picture.alerts[-1].text
+
+
+def test_a_stopped_worker_of_an_idle_server_is_said_at_once_and_a_stall_after_five_seconds() -> None:
+    memory = second_look(first_look(STOPPED, 0), STOPPED, 0)
+    assert memory.picture.servers[0].verdict.word == "suspect"
+    assert "Worker 102 stopped" in memory.picture.servers[0].truth
+    later = run(processes(1005.2, *family(worker="T")), tick(1005.3), memory=memory)
+    assert later.picture.servers[0].state == "stalled"
+
+
+def test_a_debugger_that_looks_for_a_moment_stalls_nothing() -> None:
+    assert second_look(first_look({"worker": "t"}), {"worker": "t"}).picture.servers[0].state == "ready"
+
+
+def test_a_late_line_of_statistics_and_a_late_counter_do_not_clear_a_stall() -> None:
+    stalled = second_look(first_look(STOPPED), STOPPED)
+    late = run(
+        told(1002.8, STATS.format(tok_s=310.5), len(READY)),
+        counters(1003.0, 9400),
+        processes(1003.2, *family(worker="T")),
+        tick(1003.5),
+        memory=stalled,
+    )
+    assert late.picture.servers[0].state == "stalled"
+    assert not [alert.text for alert in late.picture.alerts if "moved again" in alert.text]
+    on = run(processes(1004.2, *family()), counters(1004.4, 9800), tick(1004.5), memory=late)
+    assert on.picture.servers[0].state == "ready"
+    assert "moved again" in on.picture.alerts[-1].text
+
+
+def test_counters_that_only_stood_still_since_the_first_look_tell_no_age_of_a_token() -> None:
+    truth = second_look(first_look({}), {}).picture.servers[0].truth
+    assert "no token since we look, 2 s" in truth
+    assert "last token" not in truth
+    moved = run(counters(1004.0, 9100), tick(1004.5), memory=second_look(first_look({}), {}))
+    assert "last token 0 s ago" in moved.picture.servers[0].truth

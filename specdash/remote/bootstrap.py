@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from specdash.remote.errors import LinkError, failure, said
 from specdash.remote.transport import Channel
@@ -48,15 +49,21 @@ _SCRIPT = (
     "m=SPEC;m=${{m}}DASH1;n={nonce};s=;"
     'for p in "$@" {interpreters};do '
     'if command -v "$p" >/dev/null 2>&1 && "$p" {test} >/dev/null 2>&1 </dev/null;then {sudo}'
-    'echo;echo "$m $n py $p";exec $s "$p" -u -I -c "$0";fi;done;'
+    '{run}echo;echo "$m $n py $p";exec $s "$p" -u -I -c "$0";fi;done;'
     "if command -v nvidia-smi >/dev/null 2>&1;then k=smi;else k=none;fi;"
     'echo;echo "$m $n $k -"'
 )
+# A password is read into the shell's memory alone, and shown to sudo through a pipe: it stands in no
+# command line. Each try is ours to count; -k keeps it from being remembered on the host.
+_TELL = '{{ printf %s "$w";echo;{then}}}|LC_ALL=C sudo -k -S -p "" "$p" {what}'
 _SUDO = (
     'if [ "$(id -u)" = 0 ];then :;'
-    'elif r=$(sudo -n "$p" {test} 2>&1 </dev/null);then s="sudo -n";'
-    'else echo;echo "$m $n nosudo $r";fi;'
+    'elif r=$(LC_ALL=C sudo -n "$p" {test} 2>&1 </dev/null);then s="sudo -n";'
+    'else while case $r in *password*):;;*)false;esac&&{{ echo;echo "$m $n sudo -";IFS= read -r w;}}'
+    '&&[ "$w" ];do r=$({tell} 2>&1)&&{{ s=k;break;}};done;'
+    'if [ "$s" = "" ];then echo;echo "$m $n nosudo" $r;fi;fi;'
 )
+_SUDO_RUN = 'if [ "$s" = k ];then echo;echo "$m $n py $p";{tell};exit;fi;'
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class Bootstrap:
     """One start of the agent: the command, and the nonce that its magic line must carry."""
 
     sudo: bool = False
-    """Start the agent by ``sudo -n`` where that works."""
+    """Start the agent by ``sudo`` where that is allowed, with a password if somebody can give it."""
     interpreters: Sequence[str] = INTERPRETERS
     nonce: str = field(default_factory=lambda: secrets.token_hex(8))
 
@@ -76,10 +83,12 @@ class Bootstrap:
     @property
     def script(self) -> str:
         """The shell's part."""
-        sudo = _SUDO.format(test=_TEST) if self.sudo else ""
-        return _quotable(
-            _SCRIPT.format(nonce=self.nonce, interpreters=" ".join(self.interpreters), test=_TEST, sudo=sudo)
-        )
+        sudo = run = ""
+        if self.sudo:
+            sudo = _SUDO.format(test=_TEST, tell=_TELL.format(then="", what=_TEST))
+            run = _SUDO_RUN.format(tell=_TELL.format(then="exec cat;", what='-u -I -c "$0"'))
+        names = " ".join(self.interpreters)
+        return _quotable(_SCRIPT.format(nonce=self.nonce, interpreters=names, test=_TEST, sudo=sudo, run=run))
 
     @property
     def loader(self) -> str:
@@ -115,20 +124,40 @@ class Started:
     noise: bytes = b""
     """What else was printed before: greetings of start-up files."""
     no_sudo: str | None = None
-    """Why ``sudo -n`` did not work, where it was asked for."""
+    """Why the agent runs without ``sudo``, where it was asked for: sudo's own words."""
 
 
-async def wait_for_magic(channel: Channel, boot: Bootstrap, host: str, limit: float = START_LIMIT) -> Started:
-    """Read until the magic line.
+class Passwords(Protocol):
+    """Gives sudo's password, try for try."""
+
+    async def sudo(self, attempt: int) -> str | None:
+        """Give it, or None to go on without sudo. ``attempt`` 2 and more: the one before was wrong."""
+
+
+async def wait_for_magic(
+    channel: Channel,
+    boot: Bootstrap,
+    host: str,
+    limit: float = START_LIMIT,
+    passwords: Passwords | None = None,
+) -> Started:
+    """Read until the magic line; sudo's password is asked for on the way, and that takes what it takes.
 
     Raises ``LinkError``: no Python, a fixed command, a shell that ends, endless output, no answer in time.
     """
     answer = _Answer(boot)
-    try:
-        await asyncio.wait_for(answer.read(channel, host), limit)
-    except asyncio.TimeoutError:
-        detail = f"; it printed: {said(answer.noise)}" if said(answer.noise) else ""
-        raise failure("ssh_slow_start", host=host, seconds=limit, detail=detail) from None
+    attempt = 0
+    while not answer.state:
+        try:
+            await asyncio.wait_for(answer.read(channel, host), limit)
+        except asyncio.TimeoutError:
+            detail = f"; it printed: {said(answer.noise)}" if said(answer.noise) else ""
+            raise failure("ssh_slow_start", host=host, seconds=limit, detail=detail) from None
+        if answer.state == "sudo":
+            attempt += 1
+            word = await passwords.sudo(attempt) if passwords is not None else None
+            channel.write((word or "").partition("\n")[0].encode() + b"\n")
+            answer.state = ""
     if answer.state != "py":
         there = ", only nvidia-smi" if answer.state == "smi" else ""
         raise failure("ssh_no_python", host=host, detail=there)
@@ -144,19 +173,20 @@ class _Answer:
         self.no_sudo: str | None = None
         self.state = ""
         self.interpreter = ""
+        self._rest = b""
 
     async def read(self, channel: Channel, host: str) -> None:
-        rest = b""
         while not self.state:
             data = await channel.read()
             if not data:
-                self.noise += rest
+                self.noise += self._rest
                 raise await _ended(channel, bytes(self.noise), host)
-            *lines, rest = (rest + data).split(b"\n")
+            *lines, self._rest = (self._rest + data).split(b"\n")
             for line in lines:
                 self.take(line)
-            if len(self.noise) + len(rest) > NOISE_LIMIT:
-                raise failure("ssh_stdout_polluted", host=host, detail=said(self.noise[-400:] + rest[-400:]))
+            if len(self.noise) + len(self._rest) > NOISE_LIMIT:
+                tail = self.noise[-400:] + self._rest[-400:]
+                raise failure("ssh_stdout_polluted", host=host, detail=said(tail))
 
     def take(self, line: bytes) -> None:
         if not line.startswith(self.magic):

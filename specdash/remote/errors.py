@@ -43,7 +43,7 @@ class Failure:
 FAILURES: dict[str, Failure] = {
     # Finding the host
     "ssh_no_address": Failure(
-        "{host}: the name does not resolve ({detail})", "check the spelling, the network and DNS", retry=True
+        "{host}: the name does not resolve ({detail})", "{advice}", retry=True
     ),
     "ssh_port_refused": Failure(
         "{host}: nothing listens on {address} port {port}",

@@ -8,6 +8,7 @@ import socket
 import asyncssh
 from asyncssh.config import ConfigParseError
 
+from specdash.remote.aliases import nearest
 from specdash.remote.errors import LinkError, failure
 from specdash.remote.login import Login
 from specdash.remote.sshconfig import Hop
@@ -29,7 +30,9 @@ def explain(
     if isinstance(error, asyncssh.DisconnectError):
         return _disconnected(error, host, hop, login)
     if isinstance(error, socket.gaierror):
-        return failure("ssh_no_address", host=host, detail=error.strerror or detail)
+        meant = nearest(hop.host, hop.config)
+        advice = f"did you mean {meant}?" if meant else "check the spelling, the network and DNS"
+        return failure("ssh_no_address", host=host, detail=error.strerror or detail, advice=advice)
     if isinstance(error, ConnectionRefusedError):
         return failure("ssh_port_refused", **place)
     if isinstance(error, asyncio.TimeoutError):

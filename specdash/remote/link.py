@@ -28,6 +28,7 @@ from specdash.remote.gate import Gate
 from specdash.remote.options import LinkOptions
 from specdash.remote.payload import parcel, payload
 from specdash.remote.pulse import Pulse
+from specdash.remote.sudo import SudoPassword
 from specdash.remote.target import Target
 from specdash.remote.transport import Channel, Lines, Transport
 
@@ -37,6 +38,9 @@ SETTLED = 10.0
 """A connection that lived this long starts the back-off anew."""
 START_GRACE = 10.0
 """The agent may take this much longer to say hello than later to say anything."""
+
+NO_SUDO = "the agent runs without sudo, other users' processes stay closed to it"
+"""How the note begins that says why ``--sudo`` was of no use."""
 
 State: TypeAlias = Literal["connecting", "live", "stale", "lost", "refused"]
 
@@ -81,6 +85,7 @@ class Link:
         self._transport = transport
         self._jitter = jitter
         self._host_clock = HostClock(self._clock.wall(), self._clock.monotonic(), self._clock.wall())
+        self._sudo = SudoPassword(target.text)
         self._work: asyncio.Task[None] | None = None
         self._channel: Channel | None = None
         self._pulse: Pulse | None = None
@@ -160,13 +165,11 @@ class Link:
             self._transport = transport_for(self.target, options)
         channel = await self._transport.open(boot, ask)
         try:
-            started = await wait_for_magic(channel, boot, host)
+            started = await wait_for_magic(channel, boot, host, passwords=self._sudo.asking(ask))
             for text in self._transport.notices():
                 self._note("info", text)
             if started.no_sudo:
-                self._note(
-                    "warning", f"sudo -n does not work there, the agent runs without it: {started.no_sudo}"
-                )
+                self._note("warning", f"{NO_SUDO}: {started.no_sudo}")
             channel.write(parcel(options.block or payload(), {"version": __version__, **options.agent}))
             await self._follow(channel)
         except asyncio.CancelledError:

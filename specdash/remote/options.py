@@ -23,7 +23,7 @@ class LinkOptions:
     via_openssh: bool = False
     """Let OpenSSH's own client carry the link: ControlMaster, FIDO, GSSAPI."""
     sudo: bool = False
-    """Start the agent by ``sudo -n``; where that fails, without, and say why."""
+    """Start the agent by ``sudo``, with its password if need be; where that is refused, without: say why."""
     agent: Mapping[str, Any] = field(default_factory=dict)
     """Handed to the agent's ``main`` as its options: ``{"watch": true}``."""
     block: bytes | None = None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,10 +17,10 @@ from specdash.remote.bootstrap import INTERPRETERS
 from tests.e2e.conftest import StartMachine, StartSshd
 from tests.e2e.linked import connected, why_not
 from tests.e2e.machine import PASSWORD, UID, USER
-from tests.e2e.sshd import ALIAS, Sshd, generate_key, run
-from tests.remote.doubles import Operator
+from tests.e2e.sshd import ALIAS, Sshd, alive, generate_key, run
+from tests.remote.doubles import Operator, Seen
 
-SYSTEMS = {"interpreters": INTERPRETERS}
+SYSTEMS: dict[str, Any] = {"interpreters": INTERPRETERS}
 """The made-up user may not run the Python of whoever runs the tests."""
 
 
@@ -177,3 +178,90 @@ async def test_a_revoked_host_key_is_refused_by_the_ssh_program_too(sshd: Sshd) 
     sshd.know(marker="@revoked")
     link = await why_not(sshd, via_openssh=True)
     assert (link.state, link.key) == ("refused", "ssh_openssh")
+
+
+# More rights
+
+
+@pytest.fixture
+def sudo() -> None:
+    """The true sudo, whose rules the made-up machine overlays."""
+    if shutil.which("sudo") is None or not Path("/etc/sudoers").exists():
+        pytest.skip("no sudo here")
+
+
+LECTURE = "Defaults use_pty, lecture=always\n"
+
+
+@pytest.mark.usefixtures("sudo")
+async def test_sudo_without_a_password_makes_the_agent_root(start_machine: StartMachine) -> None:
+    server = start_machine(sudoers=f"{LECTURE}{USER} ALL=(ALL) NOPASSWD: ALL")
+    async with connected(server, sudo=True, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    assert seen.of(frames.Hello)[0].uid == 0
+    assert not seen.of(frames.Note)
+
+
+@pytest.mark.usefixtures("sudo")
+async def test_sudos_password_is_asked_for_and_a_reconnect_asks_no_more(start_machine: StartMachine) -> None:
+    server = start_machine(sudoers=f"{LECTURE}{USER} ALL=(ALL) ALL")
+    operator = Operator(secrets=("wrong", PASSWORD))
+    async with connected(server, sudo=True, ask=operator, **SYSTEMS) as (link, seen):
+        await seen.state("live")
+        assert [question.attempt for question in operator.questions] == [1, 2]
+        assert "sudo" in operator.questions[0].prompt
+        pid = seen.of(frames.Hello)[0].pid
+        link.send({"r": "die"})
+        await seen.until(lambda: len(seen.of(frames.Hello)) == 2)
+        words = b"".join(map(cmdline, ancestors(seen.of(frames.Hello)[1].pid)))
+    assert [hello.uid for hello in seen.of(frames.Hello)] == [0, 0]
+    assert len(operator.questions) == 2
+    assert PASSWORD.encode() not in words
+    assert not alive(pid)
+    assert not seen.of(frames.Note)
+
+
+async def downgraded(seen: Seen) -> str:
+    """Wait for the agent without more rights, and give the note that says why."""
+    await seen.state("live")
+    assert seen.of(frames.Hello)[0].uid == UID
+    (note,) = seen.of(frames.Note)
+    assert note.level == "warning"
+    return note.text
+
+
+@pytest.mark.usefixtures("sudo")
+async def test_where_sudo_is_refused_the_agent_runs_without_and_the_reason_is_told(
+    start_machine: StartMachine,
+) -> None:
+    operator = Operator(secrets=(PASSWORD,))
+    async with connected(start_machine(), sudo=True, ask=operator, **SYSTEMS) as (_, seen):
+        told = await downgraded(seen)
+    assert told.startswith("the agent runs without sudo, other users' processes stay closed to it: ")
+    assert "not in the sudoers file" in told or "not allowed" in told
+
+
+@pytest.mark.usefixtures("sudo")
+@pytest.mark.parametrize("secrets", [("no", "no", "no", "no"), (None,), None])
+async def test_without_the_right_password_the_agent_runs_without_sudo(
+    start_machine: StartMachine, secrets: tuple[str | None, ...] | None
+) -> None:
+    server = start_machine(sudoers=f"{USER} ALL=(ALL) ALL")
+    operator = None if secrets is None else Operator(secrets=secrets)
+    async with connected(server, sudo=True, ask=operator, **SYSTEMS) as (_, seen):
+        assert "password" in await downgraded(seen)
+    if operator is not None and secrets is not None:
+        assert len(operator.questions) == min(3, len(secrets))
+
+
+def cmdline(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
+def ancestors(pid: int) -> list[int]:
+    """A process and what is above it, as far as it is no system's."""
+    found = []
+    while pid > 1:
+        found.append(pid)
+        pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return found

@@ -1,0 +1,129 @@
+"""Tables and runs in words: for a terminal, and in Markdown for a ticket."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+
+from specdash.bench.fingerprint import Difference
+from specdash.bench.record import Measured
+from specdash.bench.speculation import finding, line
+from specdash.bench.statistics import Interval, Ratio
+from specdash.bench.table import Row, Table
+
+HEAD = ("variant", "n", "tok/s", "95 %", "Δ", "verdict")
+NONE = "–"
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """A row of the table, by the columns of ``HEAD``."""
+    verdict = "baseline" if row.baseline else (row.judgement.says if row.judgement else NONE)
+    return (
+        row.variant,
+        str(len(row.runs)),
+        rate(row.tok_s),
+        bounds(row.interval),
+        delta(row.judgement.ratio if row.judgement else None),
+        verdict,
+    )
+
+
+def rate(value: float | None) -> str:
+    """Tokens a second: one decimal, from a thousand on none."""
+    return NONE if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.1f}"
+
+
+def bounds(interval: Interval | None) -> str:
+    """``81.9–83.0``."""
+    return NONE if interval is None else f"{rate(max(0.0, interval.low))}–{rate(interval.high)}"
+
+
+def delta(ratio: Ratio | None) -> str:
+    """``+5.9 % ±7.1``; without an interval the difference alone, marked as a bare one."""
+    if ratio is None:
+        return NONE
+    found = ratio.interval
+    change = f"{100 * (ratio.value - 1):+.1f} %".replace("-", "−")
+    return f"{change} ±{50 * (found.high - found.low):.1f}" if found is not None else change
+
+
+def remarks(row: Row) -> Iterator[str]:
+    """What belongs below a row, a sentence each, its mark first."""
+    spec = row.speculation
+    if spec is not None:
+        yield f"  {line(spec)}"
+        told = finding(spec)
+        if told:
+            yield f"{'✖' if spec.hopeless else '▲' if (spec.speed_up or 1) < 1 else ' '} {told}"
+        if row.cause:
+            yield f"  likely cause: {row.cause}"
+    for note in row.judgement.notes if row.judgement else ():
+        yield f"  {note}"
+    for caveat in row.caveats:
+        yield f"▲ {caveat}"
+    for left in row.left:
+        yield f"✖ run {left.run or '?'} does not count: {left.why}"
+    for claim in row.claims:
+        day = time.strftime("%Y-%m-%d", time.gmtime(claim.at))
+        yield f"▲ claimed {rate(claim.tok_s)} tok/s ({day}): {claim.says}"
+
+
+def text(tables: Sequence[Table]) -> Iterator[str]:
+    """For a terminal."""
+    for number, table in enumerate(tables):
+        if number:
+            yield ""
+        yield table.cell
+        rows = [HEAD, *(cells(row) for row in table.rows)]
+        widths = [max(len(each[column]) for each in rows) for column in range(len(HEAD) - 1)]
+        for at, each in enumerate(rows):
+            first, *numbers, last = each
+            middle = (value.rjust(width) for value, width in zip(numbers, widths[1:], strict=True))
+            yield "  " + "  ".join((first.ljust(widths[0]), *middle, last)).rstrip()
+            if at:
+                yield from (f"    {remark}" for remark in remarks(table.rows[at - 1]))
+
+
+def markdown(tables: Sequence[Table]) -> Iterator[str]:
+    """For a ticket."""
+    for number, table in enumerate(tables):
+        if number:
+            yield ""
+        yield f"**{_plain(table.cell)}**"
+        yield ""
+        yield "| " + " | ".join(HEAD) + " |"
+        yield "|---|--:|--:|--:|--:|---|"
+        for row in table.rows:
+            yield "| " + " | ".join(_plain(cell) for cell in cells(row)) + " |"
+        told = [(row.variant, remark) for row in table.rows for remark in remarks(row)]
+        if told:
+            yield ""
+        yield from (f"- {_plain(variant)}: {_plain(remark.strip())}" for variant, remark in told)
+
+
+def _plain(text: str) -> str:
+    """Nothing in it is Markdown."""
+    return "".join(f"\\{char}" if char in "\\`*_|<>[]#" else char for char in text)
+
+
+def apart(differences: Sequence[Difference], ours: str, theirs: str) -> Iterator[str]:
+    """What differs between two fingerprints, field by field."""
+    if not differences:
+        yield f"{ours} and {theirs}: nothing that was seen of the two differs"
+        return
+    yield f"{ours} and {theirs} differ in:"
+    width = max(len(one.field) for one in differences)
+    for one in differences:
+        left, right = (NONE if value is None else value for value in (one.ours, one.theirs))
+        yield f"  {one.field.ljust(width)}  {left}  →  {right}"
+
+
+def run_line(run: Measured) -> tuple[str, ...]:
+    """A run for a list: number, time, host, variant, load, tok/s, and what is wrong with it or its name."""
+    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.at))
+    told = "claimed" if run.claimed else f"✖ {run.trouble[0]}" if run.trouble else ""
+    marks = " ".join((*([run.name] if run.name else []), *(f"#{tag}" for tag in run.tags)))
+    return (
+        str(run.id or NONE), when, run.host, run.variant, run.cell, rate(run.tok_s),
+        " ".join(filter(None, (told, marks))),
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""The host beside a run: what its cards and its queue did meanwhile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from specdash.bench.witness import Witness
+from specdash.monitor.state import Figures, HostState, Owner
+from tests.tui import states
+
+OURS = Owner(pid=4243, mib=9000, label="TP0", server=states.KEY)
+
+
+def _second(at: float, *, running: int = 4, **card: Any) -> HostState:
+    state = states.serving()
+    gpus = tuple(
+        msgspec.structs.replace(
+            gpu,
+            card=msgspec.structs.replace(gpu.card, **card),
+            owners=(Owner(pid=4243, mib=9000, label="TP0", server=states.KEY),),
+        )
+        for gpu in state.gpus
+    )
+    server = msgspec.structs.replace(
+        state.servers[0], figures=Figures(at=at, running=running, waiting=0, kv_pct=3.0, accept_len=2.4)
+    )
+    return msgspec.structs.replace(state, gpus=gpus, gpus_at=at, servers=(server,))
+
+
+def test_clocks_power_heat_and_throttling_of_the_run() -> None:
+    witness = Witness(states.KEY)
+    witness.look(_second(1, sm_mhz=1900, power_w=400.0, temp_c=60, throttle=()))
+    witness.look(_second(2, sm_mhz=2000, power_w=600.0, temp_c=80, throttle=("hardware thermal",)))
+    seen = witness.during
+    assert seen.sm_mhz is not None
+    assert seen.power_w is not None
+    assert (seen.sm_mhz.low, seen.sm_mhz.mean, seen.sm_mhz.high) == (1900, 1950, 2000)
+    assert (seen.power_w.mean, seen.samples) == (500, 2)
+    assert seen.throttled == {"hardware thermal": 0.5}
+    assert (seen.accept_length, seen.foreign) == (2.4, ())
+
+
+def test_a_picture_without_a_new_sample_counts_nothing_twice() -> None:
+    witness = Witness(states.KEY)
+    for running in (1, 9, 9):
+        witness.look(_second(1, running=running, sm_mhz=1900))
+    seen = witness.during
+    assert seen.samples == 1
+    assert seen.running is not None
+    assert seen.running.high == 1
+
+
+def test_a_stranger_on_the_cards_is_named_and_a_display_server_is_not() -> None:
+    state = _second(1)
+    others = (Owner(pid=77, mib=4000, label="python3"), Owner(pid=5, mib=4, label="Xorg"))
+    first = msgspec.structs.replace(state.gpus[0], owners=(*state.gpus[0].owners, *others))
+    witness = Witness(states.KEY)
+    witness.look(msgspec.structs.replace(state, gpus=(first, *state.gpus[1:])))
+    assert witness.during.foreign == (77,)
+
+
+def test_a_server_that_has_gone_shows_nothing() -> None:
+    witness = Witness("1:1")
+    witness.look(_second(1))
+    assert witness.during.samples == 0

@@ -1,7 +1,9 @@
 """Conditions of runbooks: a small language of our own, never run as code.
 
 ``state == 'ready' and gpu.orphan_mib == 0``; names: ``state``, ``phase``, ``servers``, ``gpu.used_mib``,
-``gpu.orphan_mib``; operators: ``== != < > and or not``, and parentheses.
+``gpu.orphan_mib``; operators: ``== != < > and or not``, and parentheses. What is said of ``gpu`` must be so
+for every card; ``gpu.used_mib < baseline`` is what an idle card shows. ``milestone capture end on all ranks``
+(or ``begin``, or ``on TP3``) is what a server's log has said of its start.
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ _TOKEN = re.compile(
     r"""\s*(?:(?P<text>'[^']*'|"[^"]*")|(?P<number>\d+(?:\.\d+)?)|(?P<op>==|!=|<|>|\(|\))|(?P<name>[A-Za-z_][\w.]*))"""
 )
 DEEPEST = 20
+MILESTONE, BASELINE = "milestone", "baseline"
+EVENTS = ("begin", "end")
 
 
 class ConditionError(SpecdashError):
@@ -38,6 +42,15 @@ class Comparison(msgspec.Struct, frozen=True, tag=True):
     name: str
     operator: str
     value: str | float
+
+
+class Milestone(msgspec.Struct, frozen=True, tag=True):
+    """``milestone capture end on all ranks``"""
+
+    phase: str
+    event: str
+    rank: str | None = None
+    """None: on every rank."""
 
 
 class Not(msgspec.Struct, frozen=True, tag=True):
@@ -60,7 +73,7 @@ class Either(msgspec.Struct, frozen=True, tag=True):
     right: Condition
 
 
-Condition: TypeAlias = Comparison | Not | Both | Either
+Condition: TypeAlias = Comparison | Milestone | Not | Both | Either
 
 
 def parse(text: str) -> Condition:
@@ -119,18 +132,40 @@ class _Parser:
                 raise ConditionError(f"a ) is missing in {self._text!r}")
             self._next += 1
             return inner
+        if self.peek() == MILESTONE:
+            self._next += 1
+            return self._milestone()
         return self._comparison()
+
+    def _milestone(self) -> Milestone:
+        _, phase = self._take("a phase behind milestone")
+        if phase not in PHASES:
+            raise ConditionError(f"{phase!r} is no phase{_nearest(phase, PHASES)}")
+        _, event = self._take(f"begin or end behind milestone {phase}")
+        if event not in EVENTS:
+            raise ConditionError(f"{event!r} is neither begin nor end")
+        if self.peek() != "on":
+            return Milestone(phase, event)
+        self._next += 1
+        kind, rank = self._take("all ranks, or a rank, behind on")
+        if rank == "all":
+            if self._take("ranks behind all")[1] != "ranks":
+                raise ConditionError(f"on all ranks is meant in {self._text!r}")
+            return Milestone(phase, event)
+        return Milestone(phase, event, rank[1:-1] if kind == "text" else rank)
 
     def _comparison(self) -> Condition:
         kind, name = self._take("a name")
         if kind != "name" or name not in NAMES:
-            raise ConditionError(f"{name!r} is no name here{_nearest(name, NAMES)}")
+            raise ConditionError(f"{name!r} is no name here{_nearest(name, (*NAMES, MILESTONE))}")
         kind, operator = self._take(f"an operator behind {name}")
         if operator not in get_args(Operator):
             raise ConditionError(f"{operator!r} is no operator: ==, !=, < and > are")
         kind, raw = self._take(f"a value behind {name} {operator}")
         words = _WORDS.get(name)
         if words is None:
+            if raw == BASELINE and name == "gpu.used_mib":
+                return Comparison(name, operator, BASELINE)
             if kind != "number":
                 raise ConditionError(f"{name} is a number, {raw} is none")
             return Comparison(name, operator, float(raw))

@@ -99,16 +99,39 @@ class Benchmark(Table, frozen=True, kw_only=True):
     """A regular expression with one group: the rate in the command's output."""
 
 
-class RunbookStep(Table, frozen=True, kw_only=True):
-    """One step: exactly one of ``wait``, ``notify``, ``do`` and ``bench``."""
+Operation: TypeAlias = Literal["check", "kill", "clean", "launch", "restart", "patch"]
+"""``check``: the preflight. ``patch``: the known fix of what went wrong."""
 
+
+class RunbookStep(Table, frozen=True, kw_only=True):
+    """One step: exactly one of do, wait, check, patch, run, manual, notify and bench."""
+
+    title: Text | None = None
+    """What it is called; else what it does."""
+    do: Operation | None = None
+    """An operation on the server."""
     wait: Text | None = None
-    """A condition, see ``specdash.conditions``."""
-    within: Within | None = None
+    """Until this condition holds, see ``specdash.conditions``."""
+    check: Text | None = None
+    """This condition must hold now."""
+    patch: FilePatch | None = None
+    """Values that a file on the host must have."""
+    run: Words | None = None
+    """A command on the host, word by word; no shell."""
+    manual: Text | None = None
+    """Something that a person does, and ticks."""
     notify: Text | None = None
-    do: Literal["check", "kill", "clean", "launch", "restart"] | None = None
-    variant: Text | None = None
+    """Ring, and say this."""
     bench: Text | None = None
+    """A benchmark of the profile."""
+    within: Within | None = None
+    """How long a ``wait`` or a ``run`` may take."""
+    unless: Text | None = None
+    """Beside ``wait``: a condition with which there is nothing to wait for any more."""
+    variant: Text | None = None
+    """Beside ``do``: of a check, a launch or a restart."""
+    force: tuple[Text, ...] = ()
+    """Beside ``do``: what may be red."""
 
 
 class Runbook(Table, frozen=True, kw_only=True):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 import tomli
 
-from specdash.conditions import ConditionError
-from specdash.conditions import parse as parse_condition
 from specdash.profile import (
     SCHEMA,
     Benchmark,
@@ -19,6 +16,7 @@ from specdash.profile import (
     Host,
     Mistake,
     Needs,
+    Operation,
     Profile,
     Runbook,
     RunbookStep,
@@ -27,6 +25,8 @@ from specdash.profile import (
     Variant,
 )
 from specdash.profile_lines import line_of, lines_of
+from specdash.profile_runbooks import runbook_mistakes
+from specdash.wording import nearest
 
 _KINDS: Final[Mapping[str, type[Table]]] = {
     "hosts": Host,
@@ -44,6 +44,12 @@ _INNER: Final[Mapping[type[Table], Mapping[str, type[Table]]]] = {
 
 _SECRET: Final = re.compile(r"^(?:api_?key|password|passwd|token|secret)$", re.IGNORECASE)
 _TOMLI: Final = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
+_NUMBER: Final = re.compile(r"\[\d+\]")
+_NO_WORD: Final = re.compile(r"Invalid enum value '([^']*)'")
+_CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
+    "do": get_args(Operation),
+    "api": ("chat", "completions"),
+}
 _WHERE: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 
 
@@ -86,8 +92,11 @@ def _within(table: Any, kind: type[Table], path: str, lines: dict[str, int]) -> 
     yield from _strangers(table, kind, path, lines)
     for name, inner in _INNER.get(kind, {}).items():
         value = table.get(name)
-        for row in value if isinstance(value, list) else [value]:
-            yield from _within(row, inner, f"{path}.{name}", lines)
+        if isinstance(value, list):
+            for number, row in enumerate(value):
+                yield from _within(row, inner, f"{path}.{name}[{number}]", lines)
+        else:
+            yield from _within(value, inner, f"{path}.{name}", lines)
 
 
 def _strangers(
@@ -97,19 +106,14 @@ def _strangers(
     for key in table:
         if key not in known:
             full = f"{path}.{key}" if path else key
-            yield Mistake(key=full, line=line_of(lines, full), says=_stranger(key, known))
+            says = _stranger(key, known)
+            yield Mistake(key=_NUMBER.sub("", full), line=line_of(lines, full), says=says)
 
 
 def _stranger(key: str, known: Iterable[str]) -> str:
     if _SECRET.match(key):
         return "a key is never kept in a profile: name its variable (api_key_env) or api_key_command"
     return f"unknown key{nearest(key, known)}"
-
-
-def nearest(word: str, words: Iterable[str]) -> str:
-    """``; did you mean launcher?`` or nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.55)
-    return f"; did you mean {close[0]}?" if close else ""
 
 
 # ---------------------------------------------------------------------- types
@@ -156,9 +160,14 @@ def _pruned(table: Any, kind: type[Table]) -> Any:
 
 def _wrong_type(message: str, path: str, lines: dict[str, int]) -> Mistake:
     match = _WHERE.search(message)
-    inner = re.sub(r"\[\d*\.*\]", "", match["path"].removeprefix("$")) if match else ""
-    key = f"{path}{inner}"
-    return Mistake(key=key, line=line_of(lines, key), says=_plainly(_WHERE.sub("", message)))
+    inner = match["path"].removeprefix("$") if match else ""
+    says = _plainly(_WHERE.sub("", message))
+    word = _NO_WORD.match(message)
+    if word is not None:
+        words = _CHOICES.get(inner.rpartition(".")[2], ())
+        says = f"{word[1]} is none of {', '.join(words)}{nearest(word[1], words)}" if words else says
+    full = f"{path}{inner.replace('[...]', '')}"
+    return Mistake(key=_NUMBER.sub("", full), line=line_of(lines, full), says=says)
 
 
 def _plainly(message: str) -> str:
@@ -196,7 +205,7 @@ def _relations(profile: Profile, lines: dict[str, int]) -> Iterator[Mistake]:
             says = f"there is no [servers.{variant.server}]{nearest(variant.server, profile.servers)}"
             yield wrong(f"variants.{name}.server", says)
     yield from _benchmarks(profile, wrong)
-    yield from _runbooks(profile, wrong)
+    yield from runbook_mistakes(profile, lines)
 
 
 def _benchmarks(profile: Profile, wrong: Any) -> Iterator[Mistake]:
@@ -218,26 +227,3 @@ def _expression(key: str, text: str, wrong: Any) -> Iterator[Mistake]:
         return
     if groups != 1:
         yield wrong(key, f"needs one group in parentheses for the number, has {groups}")
-
-
-def _runbooks(profile: Profile, wrong: Any) -> Iterator[Mistake]:
-    for name, runbook in profile.runbooks.items():
-        key = f"runbooks.{name}.steps"
-        for number, step in enumerate(runbook.steps, 1):
-            given = [word for word in ("wait", "notify", "do", "bench") if getattr(step, word) is not None]
-            if len(given) != 1:
-                what = " and ".join(given) if given else "nothing"
-                yield wrong(key, f"step {number}: exactly one of wait, notify, do, bench; it has {what}")
-            if step.within is not None and step.wait is None:
-                yield wrong(f"{key}.within", f"step {number}: only beside wait")
-            if step.wait is not None:
-                try:
-                    parse_condition(step.wait)
-                except ConditionError as error:
-                    yield wrong(f"{key}.wait", f"step {number}: {error.message}")
-            if step.variant is not None and step.variant not in profile.variants:
-                says = f"there is no [variants.{step.variant}]{nearest(step.variant, profile.variants)}"
-                yield wrong(f"{key}.variant", f"step {number}: {says}")
-            if step.bench is not None and step.bench not in profile.benchmarks:
-                says = f"there is no [benchmarks.{step.bench}]{nearest(step.bench, profile.benchmarks)}"
-                yield wrong(f"{key}.bench", f"step {number}: {says}")

@@ -7,6 +7,7 @@ import re
 _HEADER = re.compile(r"^\s*\[\[?\s*(?P<path>[^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""^\s*(?P<path>(?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=\s*(?P<value>.*)$""")
 _PART = re.compile(r"""\s*(?:"(?P<double>[^"]*)"|'(?P<single>[^']*)'|(?P<bare>[\w-]+))\s*(?:\.|$)""")
+_ROW_TOKEN = re.compile(r"""(?P<word>[\w-]+)\s*=(?!=)|"(?:[^"\\]|\\.)*"|'[^']*'|\#.*|[\[\]{}]""")
 _TOKEN = re.compile(r'"""|\'\'\'|"(?:[^"\\]|\\.)*"|\'[^\']*\'|#.*|[\[\]{}]')
 
 
@@ -14,7 +15,8 @@ def lines_of(text: str) -> dict[str, int]:
     """Dotted key → 1-based line of its first mention. Headers count as keys; so do keys of inline tables."""
     found: dict[str, int] = {}
     table = ""
-    depth, quote, key = 0, "", ""
+    depth, quote, key, rows = 0, "", "", 0
+    arrays: dict[str, int] = {}
     for number, line in enumerate(text.splitlines(), 1):
         value = line
         if not quote and not depth:
@@ -22,13 +24,19 @@ def lines_of(text: str) -> dict[str, int]:
             if header and not line.lstrip().startswith("#"):
                 table = _join("", header["path"])
                 _note(found, table, number)
+                if line.lstrip().startswith("[["):
+                    arrays[table] = arrays.get(table, -1) + 1
+                    found[f"{table}[{arrays[table]}]"] = number
                 continue
             if not assigned:
                 continue
             key, value = _join(table, assigned["path"]), assigned["value"]
             _note(found, key, number)
+            rows = 0
         for word in re.findall(r"""([\w-]+)\s*=(?!=)""", value if not quote else ""):
             found.setdefault(f"{key}.{word}", number)
+        if not quote:
+            rows = _note_rows(found, key, value, depth, rows, number)
         depth, quote = _after(value, depth, quote)
     return found
 
@@ -38,8 +46,24 @@ def line_of(lines: dict[str, int], key: str) -> int | None:
     while key:
         if key in lines:
             return lines[key]
-        key = key.rpartition(".")[0]
+        key = key.rpartition("[")[0] if key.endswith("]") else key.rpartition(".")[0]
     return None
+
+
+def _note_rows(found: dict[str, int], key: str, value: str, depth: int, rows: int, number: int) -> int:
+    """Inline tables of a list, as ``key[0]``, and their keys; returns how many have begun so far."""
+    for token in _ROW_TOKEN.finditer(value):
+        mark = token[0]
+        if mark in "[{":
+            if mark == "{" and depth == 1:
+                found[f"{key}[{rows}]"] = number
+                rows += 1
+            depth += 1
+        elif mark in "]}":
+            depth = max(0, depth - 1)
+        elif token["word"] and rows and depth == 2:
+            found.setdefault(f"{key}[{rows - 1}].{token['word']}", number)
+    return rows
 
 
 def _note(found: dict[str, int], key: str, number: int) -> None:

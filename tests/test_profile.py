@@ -116,7 +116,7 @@ def test_a_profile_says_everything_that_the_contract_allows() -> None:
         (
             '{ notify = "ready" }',
             '{ notify = "ready", do = "kill" }',
-            "p.toml:33: runbooks.night-watch.steps: step 2: exactly one of wait, notify,",
+            "p.toml:33: runbooks.night-watch.steps: step 2: exactly one of do, wait, check,",
         ),
         ("([\\d.]+)", "[\\d.]+", "p.toml:31: benchmarks.mine.tok_s: needs one group in parentheses"),
         ("cwd = ", "cwd = [", "p.toml:15: not TOML: Unclosed array"),
@@ -230,3 +230,69 @@ def test_a_condition_means_what_a_person_means_by_it(text: str, meant: object) -
 def test_a_condition_that_means_nothing_says_why_and_is_never_run(text: str, why: str) -> None:
     with pytest.raises(ConditionError, match=why):
         parse(text)
+
+
+BOOK = """
+[servers.main]
+host = "box"
+engine = "sglang"
+command = ["python3"]
+[hosts.box]
+target = "box"
+[variants.fast]
+server = "main"
+[runbooks.night]
+steps = [
+  { manual = "call the owner" },
+  { do = "kill" },
+  { patch = { file = "/models/draft/config.json", set = { max_position_embeddings = 262144 } } },
+  { do = "restart", variant = "fast", force = ["draft"], title = "again" },
+  { wait = "milestone capture end on all ranks", within = "30m", unless = "state == 'crashed'" },
+  { check = "gpu.used_mib < baseline" },
+  { run = ["nvidia-smi", "-q"], within = "30s" },
+  { notify = "ready" },
+]
+"""
+
+
+def test_a_runbook_has_every_kind_of_step() -> None:
+    steps = profiles.parse(BOOK).runbooks["night"].steps
+    assert steps[4].unless == "state == 'crashed'"
+    assert steps[6].run == ("nvidia-smi", "-q")
+    assert steps[3].force == ("draft",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "said"),
+    [
+        ('do = "kill"', 'do = "kil"', 13, "steps.do: kil is none of check, kill"),
+        ('do = "kill"', 'do = "kil"', 13, "did you mean kill?"),
+        ('do = "kill"', 'dos = "kill"', 13, "steps.dos: unknown key; did you mean do?"),
+        (
+            'variant = "fast"',
+            'variant = "fasst"',
+            15,
+            "step 4: there is no [variants.fasst]; did you mean fast?",
+        ),
+        ('"kill"', '"kill", variant = "fast"', 13, "steps.variant: step 2: a kill starts nothing"),
+        ("capture end", "captur end", 16, "'captur' is no phase: did you mean 'capture'?"),
+        ("== 'crashed'", "= 'crashed'", 16, "steps.unless: step 5: "),
+        ("used_mib", "used_mb", 17, "step 6: 'gpu.used_mb' is no name here: did you mean 'gpu.used_mib'?"),
+        ('["nvidia-smi", "-q"]', '"nvidia-smi -q"', 18, "steps.run: str where a list"),
+        ('"nvidia-smi", "-q"', '"x", "--api-key", "sk-abcdefghijklmn"', 18, "a secret is never kept"),
+        ('notify = "ready"', 'notify = "ready", within = "3m"', 19, "steps.within: step 8: only beside wait"),
+        ('notify = "ready"', 'bench = "short"', 19, "steps.bench: step 8: there is no [benchmarks.short]"),
+    ],
+)
+def test_a_mistake_in_a_runbook_names_the_line_of_its_step(
+    before: str, after: str, line: int, said: str
+) -> None:
+    assert before in BOOK
+    found = told(BOOK.replace(before, after))
+    assert found, said
+    assert any(said in one and one.startswith(f"p.toml:{line}: runbooks.night.") for one in found), found
+
+
+def test_steps_in_tables_of_their_own_have_their_own_lines() -> None:
+    found = told('[[runbooks.a.steps]]\ndo = "kill"\n[[runbooks.a.steps]]\nwait = "x == 1"\n')
+    assert found[0].startswith("p.toml:3: runbooks.a.steps.wait: step 2: 'x' is no name"), found

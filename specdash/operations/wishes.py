@@ -105,7 +105,7 @@ def variant_of(profile: Profile, name: str | None) -> Variant | None:
     if name is None:
         return None
     if name not in profile.variants:
-        from specdash.profile_check import nearest
+        from specdash.wording import nearest
 
         known = ", ".join(profile.variants) or "it has none"
         hint = nearest(name, profile.variants).removeprefix("; ") or known

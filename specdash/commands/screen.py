@@ -83,9 +83,7 @@ class Stage:
 
             with contextlib.suppress(OSError):  # a closed terminal hears no farewell
                 click.echo("\n".join(plain.farewell([source.state for source in sources])), err=True)
-        if code == 0 and all(source.state.link.state == "refused" for source in sources):
-            return _EXIT_NO_CONNECTION
-        return code
+        return _EXIT_NO_CONNECTION if code == 0 and not any(map(_met, sources)) else code
 
     async def _draw(self, sources: Sequence[Source]) -> int:
         from specdash.tui.app import SpecdashApp
@@ -110,6 +108,11 @@ class Stage:
                 click.echo(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
             return _EXIT_TROUBLE
         return code or 0
+
+
+def _met(source: Source) -> bool:
+    """The host has answered at least once, be the connection alive or not."""
+    return source.state.host is not None or source.state.over is not None
 
 
 async def _narrate(sources: Sequence[Source]) -> int:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from specdash.monitor.alerts import LINK
 from specdash.monitor.state import HostState, RailItem, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
@@ -115,7 +116,7 @@ def _gone(before: HostState | None, state: HostState) -> Iterator[str]:
 def _alerts(before: HostState | None, state: HostState) -> Iterator[str]:
     known = {alert.key for alert in before.alerts} if before else set()
     for alert in state.alerts:
-        if alert.key not in known:
+        if alert.key not in known and not alert.key.startswith(LINK):  # the link tells of itself
             yield f"{SEVERITY_WORDS[alert.severity]}: {alert.text}"
 
 

@@ -42,7 +42,14 @@ def test_the_names_of_a_configuration_and_its_included_files_are_known_without_p
 
 @pytest.mark.parametrize(
     ("typed", "meant"),
-    [("gpubx", "gpubox"), ("GPUBOX", "gpubox"), ("dgx", "dgx2"), ("jmpbox", "jumpbox"), ("gpubox", None), ("nosuchhost", None)],
+    [
+        ("gpubx", "gpubox"),
+        ("GPUBOX", "gpubox"),
+        ("dgx", "dgx2"),
+        ("jmpbox", "jumpbox"),
+        ("gpubox", None),
+        ("nosuchhost", None),
+    ],
 )
 def test_the_nearest_name_is_found_or_none(config: Path, typed: str, meant: str | None) -> None:
     assert nearest(typed, [config]) == meant

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.widget import Widget
 
-from specdash.tui import files, say
+from specdash.monitor.alerts import foremost
 from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.listing import LISTING_HANDLERS
 from specdash.tui.paint import Span, dim, row
@@ -189,11 +189,11 @@ def _freeze(board: Dashboard) -> None:
 
 
 def _acknowledge(board: Dashboard) -> None:
-    alerts = board.state.alerts
+    first = foremost(board.state.alerts)
     if board.acting.acknowledge():
         board.apply()
-    elif alerts:
-        board.source.acknowledge(max(alerts, key=lambda alert: alert.at).key)
+    elif first is not None:
+        board.source.acknowledge(first.key)
         board.apply()
 
 

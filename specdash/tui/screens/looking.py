@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from specdash.errors import SpecdashError
+from specdash.monitor.alerts import foremost
 from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.detail import detail_of_chosen
@@ -23,13 +24,12 @@ LONG_FLASH_S: Final = 15.0
 
 
 def _snooze(board: Dashboard) -> None:
-    alerts = board.state.alerts
-    if not alerts:
+    first = foremost(board.state.alerts)
+    if first is None:
         board.flash(row(dim("no alert to snooze")))
         return
-    newest = max(alerts, key=lambda alert: alert.at)
-    board.remind(newest.key)
-    board.source.snooze(newest.key)
+    board.remind(first.key)
+    board.source.snooze(first.key)
     board.apply()
     board.flash(row(Span("snoozed"), dim(" for ten minutes: it comes back if it still holds")))
 

@@ -1,7 +1,8 @@
-"""The line of the newest alert, and short messages of the program itself."""
+"""The line of the foremost alert, and short messages of the program itself."""
 
 from __future__ import annotations
 
+from specdash.monitor.alerts import foremost
 from specdash.monitor.state import HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
@@ -13,21 +14,21 @@ HELP: Row = row(dim("   "), Span("?", "key", "help"), Span(" keys", "dim", "help
 
 
 def alert_row(state: HostState, width: int, *, watch_only: bool = False, hint: str = "") -> Row:
-    """The newest alert, its age, the key that helps, and how many there are; without any, the hint."""
-    if not state.alerts:
+    """The foremost alert, its age, the key that helps, and how many there are; without any, the hint."""
+    first = foremost(state.alerts)
+    if first is None:
         told = row(dim(f" {hint or 'no alerts'}" if state.host is not None else ""))
         helped = row(told, HELP) if hint and told else told
         return helped if width_of(helped) <= width else cut(told, width)
-    newest = max(state.alerts, key=lambda alert: alert.at)
-    tone = SEVERITY_TONES[newest.severity]
-    action = BY_ID.get(newest.next_key or "")
+    tone = SEVERITY_TONES[first.severity]
+    action = BY_ID.get(first.next_key or "")
     helps = action is not None and allowed(action, watch_only=watch_only)
     helper: Row = ()
     if helps and action is not None:
         words = action.verb if action.risk == "hard" else action.help
         helper = row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
-    left = row(Span(f" {SEVERITY_GLYPHS[newest.severity]} ", tone), Span(newest.text, tone))
-    right = f"{say.age(state.now - newest.at)} ago"
+    left = row(Span(f" {SEVERITY_GLYPHS[first.severity]} ", tone), Span(first.text, tone))
+    right = f"{say.age(state.now - first.at)} ago"
     if len(state.alerts) > 1:
         right += f"   {len(state.alerts)} alerts"
     if width_of(left) + width_of(helper) + len(right) + 3 <= width:  # half a hint is none
@@ -36,7 +37,7 @@ def alert_row(state: HostState, width: int, *, watch_only: bool = False, hint: s
 
 
 class AlertLine(Painted):
-    """The newest alert until it is acknowledged; for a moment, what the program has to say."""
+    """The foremost alert until it is acknowledged; for a moment, what the program has to say."""
 
     state: HostState | None = None
     watch_only = False

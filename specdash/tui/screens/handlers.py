@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from textual.widget import Widget
 
 from specdash.monitor.alerts import foremost
+from specdash.tui import files, say
 from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.listing import LISTING_HANDLERS
 from specdash.tui.paint import Span, dim, row

@@ -165,7 +165,7 @@ def _claims(mine: list[Measured], arm: Arm) -> tuple[Claim, ...]:
     for run in mine:
         if run.claimed and run.tok_s is not None:
             held = claimed(arm, run.sample())
-            says = held.says if held else "too few valid runs today to tell (3 are needed)"
+            says = held.says if held else "too few valid runs to tell (3 are needed)"
             out.append(Claim(run=run.id, at=run.at, tok_s=run.tok_s, says=says))
     return tuple(out)
 

@@ -157,13 +157,13 @@ def judge(baseline: Arm, others: Sequence[Arm], spread: Spread | None = None) ->
 
 
 def claimed(arm: Arm, claim: Sample) -> Judgement | None:
-    """An old number beside today's runs of the same arm; None where they are too few to tell."""
+    """An old number beside runs of the same arm; None where they are too few to tell."""
     values = [sample.tok_s for sample in arm.valid]
     expected = stats.prediction(values)
     if expected is None:
         return None
     ratio = Ratio(value=claim.tok_s / fmean(values), pairs=1)
-    where = f"today's 95 % prediction interval {expected.low:.1f}–{expected.high:.1f}"
+    where = f"{expected.low:.1f}–{expected.high:.1f}, where one more of these runs would fall (95 %)"
     if expected.holds(claim.tok_s):
         return Judgement(word="reproduced", says=f"reproduced: inside {where}", ratio=ratio)
     return Judgement(word="not reproduced", says=f"not reproduced: outside {where}", ratio=ratio)

@@ -82,8 +82,8 @@ def test_an_old_number_stands_below_what_was_measured() -> None:
     claim = measured(12, 94.0, claimed=True, at=1_763_600_000.0)
     found = told(tables([*story(), claim]))
     assert (
-        "    ▲ claimed 94.0 tok/s (2025-11-20): not reproduced: outside today's 95 % prediction interval"
-        " 81.1–83.7" in found
+        "    ▲ claimed 94.0 tok/s (2025-11-20): not reproduced: outside 81.1–83.7, where one more of these"
+        " runs would fall (95 %)" in found
     )
     assert "  baseline  5   82.5" in found, "it is no run"
 

@@ -162,7 +162,7 @@ def test_an_old_number_is_held_against_todays_runs() -> None:
     today = arm("baseline", 82.1, 82.5, 83.0, 81.9, 82.6)
     found = claimed(today, Sample(at=0, tok_s=94))
     assert found is not None
-    assert found.says == "not reproduced: outside today's 95 % prediction interval 81.1–83.7"
+    assert found.says == "not reproduced: outside 81.1–83.7, where one more of these runs would fall (95 %)"
     again = claimed(today, Sample(at=0, tok_s=83))
     assert again is not None
     assert again.word == "reproduced"

@@ -1,0 +1,182 @@
+"""``specdash runs``: the benchmarks that were kept."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specdash.commands.acting import Refused
+from specdash.commands.keeping import document, history, tell
+from specdash.commands.numbers import Number
+
+if TYPE_CHECKING:
+    from specdash.bench.record import Measured
+
+DAY_S = 86_400.0
+_JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+_NUMBERS = click.argument("runs", nargs=-1, required=True, type=click.IntRange(1), metavar="RUN…")
+
+
+@click.group(invoke_without_command=True, short_help="The benchmarks that were kept.")
+@click.option("--host", metavar="TARGET", help="Only those of one host or URL.")
+@click.option("--tag", metavar="TAG", help="Only those with this tag.")
+@_JSON
+@click.pass_context
+def command(ctx: click.Context, host: str | None, tag: str | None, as_json: bool) -> None:
+    """Every benchmark that was kept, the newest last.
+
+    \b
+    Examples:
+      specdash runs
+      specdash runs show 12
+      specdash runs claim gpubox 94 --variant baseline
+      specdash runs export --csv > runs.csv
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    with history() as kept:
+        found = kept.all(host=host, tag=tag)
+        unreadable = kept.unreadable
+    if as_json:
+        document({"runs": [_plain(run) for run in found]})
+    elif not found:
+        click.echo("no run was kept yet: specdash bench makes one", err=True)
+    else:
+        tell(_list(found))
+    for number in unreadable:
+        click.echo(f"run {number} is damaged: specdash runs delete {number} takes it away", err=True)
+
+
+def _list(found: Sequence[Measured]) -> Iterator[str]:
+    from specdash.bench.words import run_line
+
+    rows = [("run", "when", "host", "variant", "load", "tok/s", ""), *(run_line(run) for run in found)]
+    widths = [max(len(row[column]) for row in rows) for column in range(6)]
+    for row in rows:
+        *left, rate, note = row
+        words = [word.ljust(width) for word, width in zip(left, widths, strict=False)]
+        yield "  ".join((*words, rate.rjust(widths[5]), note)).rstrip()
+
+
+@command.command(short_help="Everything that is known of one run.")
+@click.argument("run", type=click.IntRange(1))
+@click.option("--requests", is_flag=True, help="Its raw records as JSON lines.")
+@_JSON
+def show(run: int, requests: bool, as_json: bool) -> None:
+    """Figures, load, host and fingerprint of RUN."""
+    with history() as kept:
+        found = kept.get(run)
+        records = kept.records(run) if requests else ()
+    if requests:
+        from specdash.bench.events import encode
+
+        for event in records:
+            click.echo(encode(event).decode())
+    elif as_json:
+        document({"runs": [_plain(found)]})
+    else:
+        from specdash.bench.sheet import sheet
+
+        tell(sheet(found))
+
+
+@command.command(short_help="Forget runs, records and all.")
+@_NUMBERS
+@click.option("--yes", is_flag=True, help="Without asking.")
+def delete(runs: tuple[int, ...], yes: bool) -> None:
+    """Forget the runs RUN…; nothing brings them back."""
+    if not yes:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise Refused("delete was not confirmed", "--yes does it without asking")
+        if not click.confirm(
+            f"forget {len(runs)} run{'' if len(runs) == 1 else 's'}?", default=False, err=True
+        ):
+            raise Refused("not confirmed: nothing was done")
+    with history() as kept:
+        gone = kept.delete(runs)
+    click.echo(f"{gone} of {len(runs)} forgotten")
+    sys.exit(0 if gone == len(runs) else 1)
+
+
+@command.command(short_help="Call a run something.")
+@click.argument("run", type=click.IntRange(1))
+@click.argument("name")
+def rename(run: int, name: str) -> None:
+    """Call RUN by NAME; compare finds it by that, too."""
+    with history() as kept:
+        kept.rename(run, _word(name))
+
+
+@command.command(short_help="Put a tag on runs, or take it off.")
+@click.argument("tag")
+@_NUMBERS
+@click.option("--off", is_flag=True, help="Take it off.")
+def tag(tag: str, runs: tuple[int, ...], off: bool) -> None:
+    """Put TAG on the runs RUN…; compare and runs --tag find them by it."""
+    with history() as kept:
+        for number in runs:
+            kept.tag(number, [_word(tag)], off=off)
+
+
+@command.command(short_help="Forget the raw records of old runs; their figures stay.")
+@click.option("--older-than", type=Number(0, 36_500), default=90, metavar="DAYS", show_default=True)
+def purge(older_than: float) -> None:
+    """Make the history small again."""
+    with history() as kept:
+        gone = kept.purge(time.time() - older_than * DAY_S)
+    click.echo(f"raw records of {gone} run{'' if gone == 1 else 's'} forgotten; every figure stays")
+
+
+@command.command(short_help="Note a number from elsewhere, to hold runs against it.")
+@click.argument("host", metavar="TARGET|URL")
+@click.argument("tok_s", type=Number(0.001, 1e9), metavar="TOKS")
+@click.option("--variant", default="baseline", show_default=True, help="What was measured.")
+@click.option("--like", type=click.IntRange(1), metavar="RUN", help="Under the same load as this run.")
+@click.option("--on", type=click.DateTime(("%Y-%m-%d",)), help="The day it was measured.")
+def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> None:
+    """Keep TOKS tokens a second as what somebody says of TARGET: compare tells whether it is reproduced."""
+    from specdash.bench.claims import claim as claimed
+
+    with history() as kept:
+        load = kept.get(like).workload if like is not None else None
+        at = on.timestamp() if on is not None else time.time()
+        run = kept.add(claimed(host, tok_s, at=at, variant=_word(variant), workload=load))
+    click.echo(f"kept as run {run.id}")
+
+
+@command.command(short_help="Runs as CSV or JSON lines, on stdout or into a file.")
+@click.argument("runs", nargs=-1, type=click.IntRange(1), metavar="[RUN…]")
+@click.option("--csv", "as_csv", is_flag=True, help="A table of figures; else one JSON document a line.")
+@click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write this file.")
+def export(runs: tuple[int, ...], as_csv: bool, output: Path | None) -> None:
+    """All runs, or RUN…"""
+    from specdash.bench.export import csv_text, json_lines
+
+    with history() as kept:
+        found = tuple(kept.get(number) for number in runs) if runs else kept.all()
+    text = csv_text(found) if as_csv else json_lines(found)
+    if output is None:
+        click.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")
+
+
+def _plain(run: Measured) -> dict[str, Any]:
+    from specdash.bench.export import plain
+
+    return plain(run)
+
+
+def _word(text: str) -> str:
+    """A name as it may be kept: one line, something in it."""
+    from specdash.sanitise import clean_line
+
+    word = clean_line(" ".join(text.split()))
+    if not word or len(word) > 80 or word.isdecimal():
+        raise click.BadParameter(f"{text!r} is no name: up to 80 characters, and not a bare number")
+    return word

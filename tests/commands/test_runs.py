@@ -1,0 +1,129 @@
+"""The kept runs on the command line: listed, shown, compared, exported, forgotten only when asked."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from specdash.bench.events import Request
+from specdash.cli import main
+from specdash.history.runs import Runs
+from specdash.lessons import place
+from tests.bench.test_table import measured, story
+
+Say = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def say(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Say:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def said(*arguments: str) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        out, err = capsys.readouterr()
+        return int(end.value.code or 0), out, err
+
+    return said
+
+
+@pytest.fixture
+def kept(say: Say) -> None:
+    runs = Runs(place())
+    for run in story("one"):
+        fingerprint = {"driver": "580", "speculation": "EAGLE3 3 steps"}
+        if run.variant == "baseline":
+            del fingerprint["speculation"]
+        runs.add(msgspec.structs.replace(run, fingerprint=fingerprint), [Request(n=0, tokens=128)])
+    runs.close()
+
+
+def test_before_the_first_run_it_is_said_how_one_is_made(say: Say) -> None:
+    assert say("runs")[::2] == (0, "no run was kept yet: specdash bench makes one\n")
+    code, _, err = say("compare")
+    assert (code, "no run was kept yet" in err) == (1, True)
+
+
+@pytest.mark.usefixtures("kept")
+def test_runs_are_listed_shown_named_and_tagged(say: Say) -> None:
+    _, out, _ = say("runs")
+    assert len(out.splitlines()) == 11
+    assert out.splitlines()[1].split()[:1] == ["1"]
+    assert say("runs", "rename", "2", "after the patch")[0] == 0
+    assert say("runs", "tag", "night", "2", "3")[0] == 0
+    _, out, _ = say("runs", "--tag", "night")
+    assert [line.split()[0] for line in out.splitlines()[1:]] == ["2", "3"]
+    assert "after the patch #night" in out
+    _, out, _ = say("runs", "show", "2")
+    assert out.startswith("run 2 “after the patch”: eagle3-3 on gpubox")
+    assert "speculation  EAGLE3 3 steps" in out
+    _, out, _ = say("runs", "show", "2", "--requests")
+    assert json.loads(out)["tokens"] == 128
+    assert say("runs", "show", "99")[0] == 1
+
+
+@pytest.mark.usefixtures("kept")
+def test_nothing_is_forgotten_without_a_yes(say: Say) -> None:
+    assert say("runs", "delete", "1", "2")[0] == 4
+    assert len(json.loads(say("runs", "--json")[1])["runs"]) == 10
+    assert say("runs", "delete", "1", "2", "--yes")[:2] == (0, "2 of 2 forgotten\n")
+    assert len(json.loads(say("runs", "--json")[1])["runs"]) == 8
+
+
+@pytest.mark.usefixtures("kept")
+def test_the_document_of_a_run_is_the_contracts(say: Say) -> None:
+    document = json.loads(say("runs", "--json")[1])
+    assert document["schema"] == 1
+    (run, *_) = document["runs"]
+    assert {"id", "concurrency", "requests", "errors", "duration_s", "output_tok_s", "ttft_ms", "client"} <= {
+        *run
+    }
+    assert (run["id"], run["variant"], run["tokens_by"], run["trouble"]) == (1, "baseline", "usage", [])
+
+
+@pytest.mark.usefixtures("kept")
+def test_export_is_a_table_or_a_document_a_line(say: Say, tmp_path: Path) -> None:
+    say("runs", "rename", "1", "=cmd()")
+    rows = list(csv.DictReader(say("runs", "export", "--csv")[1].splitlines()))
+    assert (len(rows), rows[0]["tok_s"], rows[0]["name"]) == (10, "82.1", "'=cmd()")
+    lines = say("runs", "export", "3", "4")[1].splitlines()
+    assert [json.loads(line)["id"] for line in lines] == [3, 4]
+    file = tmp_path / "runs.csv"
+    assert say("runs", "export", "--csv", "--output", str(file))[1] == ""
+    assert file.read_text(encoding="utf-8").count("\n") == 11
+
+
+@pytest.mark.usefixtures("kept")
+def test_compare_says_slower_and_fails_a_pipeline_only_when_asked(say: Say) -> None:
+    code, out, _ = say("compare")
+    assert (code, "−27.1 % ±1.4  slower\n" in out) == (0, True)
+    assert "  speculation  –  →  EAGLE3 3 steps" in out
+    assert say("compare", "--fail-if", "slower")[0] == 1
+    assert say("compare", "--baseline", "eagle3-3", "--fail-if", "slower")[0] == 0
+    document = json.loads(say("compare", "baseline", "eagle3-3", "--json")[1])
+    assert document["tables"][0]["rows"][1]["judgement"]["word"] == "slower"
+    assert document["differences"][0]["fields"][0]["field"] == "speculation"
+    assert say("compare", "--markdown")[1].startswith("**1 stream")
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_claim_is_held_against_what_was_measured(say: Say) -> None:
+    assert say("runs", "claim", "gpubox", "94", "--like", "1")[:2] == (0, "kept as run 11\n")
+    _, out, _ = say("compare")
+    assert "claimed 94.0 tok/s" in out
+    assert "not reproduced: outside 81.1–83.7" in out
+
+
+@pytest.mark.usefixtures("kept")
+def test_only_the_host_that_was_measured_last_is_compared(say: Say) -> None:
+    runs = Runs(place())
+    runs.add(measured(1, 500.0, host="dgx2", at=1e9))
+    runs.close()
+    assert "500.0" in say("compare")[1]
+    assert "500.0" not in say("compare", "--host", "gpubox")[1]
+    assert say("compare", "--host", "nowhere")[0] == 1

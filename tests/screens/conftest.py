@@ -1,0 +1,55 @@
+"""A picture is taken when nothing waits to be painted any more; and a picture that differs says where."""
+
+from __future__ import annotations
+
+import difflib
+import html
+import pickle
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import textual.app
+import textual.pilot
+from pytest_textual_snapshot import node_to_report_path
+from textual._wait import wait_for_idle
+
+from tests.tui.still import until_still
+
+Compare = Callable[..., bool]
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual calls an app idle that uses no CPU for a moment: a busy machine may just keep it waiting."""
+
+    async def wait(*args: float) -> None:
+        await wait_for_idle(*args)
+        await until_still()
+
+    for module in (textual.app, textual.pilot):
+        monkeypatch.setattr(module, "wait_for_idle", wait)
+
+
+@pytest.fixture
+def snap_compare(snap_compare: Compare, request: pytest.FixtureRequest) -> Compare:
+    """As ever, and the rows that differ are printed: the report of a machine that is gone is gone, too."""
+
+    def compare(*args: Any, **options: Any) -> bool:
+        same = snap_compare(*args, **options)
+        if not same:
+            _, expected, actual, *_ = pickle.loads(node_to_report_path(request.node).read_bytes())
+            rows = difflib.unified_diff(_rows(expected), _rows(actual), "kept", "now", n=0, lineterm="")
+            print("\n".join(rows) or "the words are the same, the colours differ")  # noqa: T201
+        return same
+
+    return compare
+
+
+def _rows(picture: str) -> list[str]:
+    """The text of an SVG of Textual's, row by row."""
+    rows: dict[float, list[tuple[float, str]]] = {}
+    for x, y, text in re.findall(r'<text[^>]*? x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)</text>', picture):
+        rows.setdefault(float(y), []).append((float(x), html.unescape(text)))
+    return ["".join(text for _, text in sorted(rows[y])) for y in sorted(rows)]

@@ -12,8 +12,8 @@ from specdash.tui.actions import ACTIONS
 from specdash.tui.paint import Row, text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_row
-from specdash.tui.widgets.figures import chart, one_line
-from specdash.tui.widgets.gpus import card_row, column_titles, half_row, is_old, summary_rows
+from specdash.tui.widgets.figures import one_line
+from specdash.tui.widgets.gpulines import card_row, column_titles, half_row, is_old, summary_rows
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.linkpanels import link_panel, lost_row, over_row
 from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
@@ -266,8 +266,6 @@ def test_figures_name_what_the_server_tells_and_leave_out_what_it_does_not() -> 
         first(states.serving()), figures=msgspec.structs.replace(states.FIGURES, tok_s=None)
     )
     assert "this server does not tell" in text_of(one_line(silent, 100))
-    assert all(width_of(line) <= 40 for line in chart(first(states.serving()), 40))
-    assert all(width_of(line) <= 40 for line in chart(first(states.idle()), 40))
 
 
 def test_steps_tick_off_with_times_and_the_one_at_work_stands_out() -> None:

@@ -8,8 +8,8 @@ from typing import Final
 from specdash.monitor.state import Gpu, HostState, Owner, Rank, Server
 from specdash.tui import say
 from specdash.tui.chart import chart
-from specdash.tui.paint import Row, Span, Tone, bar, columns, cut, dim, row, wrap
-from specdash.tui.widgets.gpus import HOT_C, is_old, short_name
+from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, row, wrap
+from specdash.tui.widgets.gpulines import HOT_C, is_old, memory_bar, short_name
 
 CHART_ROWS = 5
 SIZES = (18, -8, -9, -9, -7, -8, 0)
@@ -71,8 +71,7 @@ def _memory(gpu: Gpu, width: int) -> list[Row]:
     share = used / total if total else 0.0
     words = f"{say.gib(used)} of {say.gib(total)} GiB used, {100 * share:.0f} %"
     room = max(0, min(40, width - 9 - len(words) - 3))
-    tone: Tone = "orphan" if gpu.orphan_mib else "bar"
-    return [row(dim("memory   "), words, "   ", *bar(share, room, tone=tone))]
+    return [row(dim("memory   "), words, "   ", *memory_bar(gpu, room))]
 
 
 def _chart(gpu: Gpu, width: int) -> list[Row]:

@@ -1,0 +1,29 @@
+"""Pictures of single panes. A changed picture is looked at before it is accepted (see test_screens)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.screens.test_screens import app_for
+from tests.screens.test_screens import steady as steady
+from tests.tui import panes
+from tests.tui.reading import settle
+
+Compare = Callable[..., bool]
+
+
+def opened(*keys: str) -> Callable[[Any], Any]:
+    async def press(pilot: Any) -> None:
+        await settle(pilot)
+        await pilot.press(*keys)
+        await settle(pilot)
+
+    return press
+
+
+@pytest.mark.parametrize("size", [(200, 50), (160, 45)], ids=["200x50", "160x45"])
+def test_a_box_per_card(size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(app_for(panes.odd_cards()), terminal_size=size, run_before=opened("1", "j"))

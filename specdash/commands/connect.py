@@ -87,7 +87,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     try:
         return asyncio.run(stage.play(sources))
     except KeyboardInterrupt:
-        return 0
+        return stage.leave(sources)
     finally:
         _close(recorders)
 

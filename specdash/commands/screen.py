@@ -78,12 +78,16 @@ class Stage:
     async def play(self, sources: Sequence[Source], *, farewell: bool = True) -> int:
         """Show the sources until the operator leaves; returns the exit code."""
         code = await (self._draw(sources) if self.screen else _narrate(sources))
-        if farewell:
-            from specdash.tui import plain
+        left = self.leave(sources) if farewell else 0
+        return code or left
 
-            with contextlib.suppress(OSError):  # a closed terminal hears no farewell
-                click.echo("\n".join(plain.farewell([source.state for source in sources])), err=True)
-        return _EXIT_NO_CONNECTION if code == 0 and not any(map(_met, sources)) else code
+    def leave(self, sources: Sequence[Source]) -> int:
+        """Say what goes on; the exit code is 3 where no host has ever answered."""
+        from specdash.tui import plain
+
+        with contextlib.suppress(OSError):  # a closed terminal hears no farewell
+            click.echo("\n".join(plain.farewell([source.state for source in sources])), err=True)
+        return 0 if any(source.state.host is not None for source in sources) else _EXIT_NO_CONNECTION
 
     async def _draw(self, sources: Sequence[Source]) -> int:
         from specdash.tui.app import SpecdashApp
@@ -108,11 +112,6 @@ class Stage:
                 click.echo(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
             return _EXIT_TROUBLE
         return code or 0
-
-
-def _met(source: Source) -> bool:
-    """The host has answered at least once, be the connection alive or not."""
-    return source.state.host is not None or source.state.over is not None
 
 
 async def _narrate(sources: Sequence[Source]) -> int:

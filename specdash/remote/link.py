@@ -105,6 +105,8 @@ class Link:
             while not self._stopping:
                 error = await self._connection(ask)
                 tries = 0 if self._settled else tries
+                if self._stopping:  # a pause would forget that somebody wants to leave
+                    break
                 by_hand = error is not None and await self._pause(error, tries)
                 ask, tries = (self._ask, 0) if by_hand else (None, tries + 1)
         finally:

@@ -52,10 +52,11 @@ class Narrator:
         if told == self._link or (link.state == "connecting" and self._link[0] in ("lost", "connecting")):
             return
         self._link = told
-        reason = f": {link.reason}" if link.reason else ""
+        reason = f": {_without_name(state, link.reason)}" if link.reason else ""
         if link.state == "lost" and link.retry_at is not None:
             reason += f"; next try in {say.age(link.retry_at - state.now)}, then again and again"
-        yield LINK_WORDS[link.state] + reason
+        never = link.state == "lost" and state.host is None
+        yield ("not reached" if never else LINK_WORDS[link.state]) + reason
 
     def _server(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
         old = next((s for s in before.servers if s.key == server.key), None) if before else None
@@ -120,12 +121,18 @@ def _alerts(before: HostState | None, state: HostState) -> Iterator[str]:
             yield f"{SEVERITY_WORDS[alert.severity]}: {alert.text}"
 
 
+def _without_name(state: HostState, reason: str) -> str:
+    """The name of the host stands before it already."""
+    return reason.removeprefix(f"{state.target}: ")
+
+
 def farewell(states: Sequence[HostState]) -> list[str]:
     """What is said when the operator leaves: nothing was ended by it."""
     lines = []
     for state in states:
         if state.host is None:
-            lines.append(f"specdash: {state.target}: {state.link.reason or 'no connection was made'}")
+            reason = _without_name(state, state.link.reason or "no connection was made")
+            lines.append(f"specdash: {state.target}: {reason}")
             continue
         living = [s for s in state.servers if s.gone_at is None]
         names = ", ".join(f"{s.name} (pid {s.pid})" for s in living)

@@ -12,7 +12,7 @@ from specdash.remote.link import Link
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import parse_target
 from specdash.remote.transport import End
-from tests.remote.doubles import FakeClock, FakeTransport, Operator, Seen, running, settle
+from tests.remote.doubles import FakeChannel, FakeClock, FakeTransport, Operator, Seen, running, settle
 
 
 class Bench:
@@ -253,6 +253,18 @@ async def test_stopping_does_not_wait_for_a_back_off_or_a_refusal() -> None:
             bench.link.stop()
             await settle()
             assert task.done()
+
+
+async def test_whoever_leaves_a_question_by_ctrl_c_is_not_held_by_what_it_refused() -> None:
+    bench = Bench()
+
+    async def ask_and_leave(boot: object, ask: object) -> FakeChannel:
+        bench.link.stop()  # Ctrl-C while the question stood; the answer of nobody is no
+        raise failure("ssh_unknown_host", host="gpubox", type="", fingerprint="", why="it was not accepted")
+
+    bench.transport.open = ask_and_leave  # type: ignore[method-assign]
+    async with running(bench.link) as task:
+        assert task.done()
 
 
 async def test_an_error_of_the_listener_is_not_swallowed() -> None:

@@ -1,0 +1,180 @@
+"""One phase of a run: who sends when, and over which connection. Of the load generator."""
+
+import random
+import time
+from collections import deque
+
+from specdash.agent.loadexchange import Exchange
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from specdash.agent.loadloop import Connection, Loop
+
+LONGEST_PAUSE, USUAL_PAUSE = 5.0, 0.25
+"""Seconds that a stream waits after an error before it sends again."""
+HOPELESS = 20
+"""So many failures in a row, and twice the streams, without one success: nothing can be measured."""
+
+
+class Phase(object):
+    """A number of requests, sent as the plan says. ``finished`` is called when none is left."""
+
+    def __init__(
+        self,
+        plan: "Any",
+        loop: "Loop",
+        name: str,
+        total: int,
+        connect: "Callable[[], Connection]",
+        tell: "Callable[[Exchange, str | None], None]",
+        finished: "Callable[[], None]",
+    ) -> None:
+        self.plan = plan
+        self.loop = loop
+        self.name = name
+        self.total = total
+        self.connect = connect
+        self.live: "set[Exchange]" = set()
+        self.done = self.failed = self.chunks = self.next = 0
+        self.hopeless: "tuple[str, Exchange] | None" = None
+        self.began = time.monotonic()
+        self._tell = tell
+        self._finished = finished
+        self._idle: "list[Connection]" = []
+        self._due: "deque[float]" = deque()
+        self._deadlines: "deque[tuple[float, Exchange]]" = deque()
+        self._chance = random.Random("%d arrivals" % plan.seed)
+        self._next_due = self.began
+        self._closed = total == 0
+        self._over = False
+        self._open = plan.rate is not None and name != "warmup"
+        """Requests come when they come, whether or not the last one has ended."""
+
+    def start(self) -> None:
+        """Send the first ones."""
+        self.began = self._next_due = time.monotonic()
+        if self.total == 0:
+            self.loop.at(0.0, self._end)
+        elif not self._open:
+            for _ in range(min(self.plan.streams or 1, self.total)):
+                self._next()
+        else:
+            self._arrive()
+        self._look_at_deadlines()
+
+    @property
+    def queued(self) -> int:
+        """Requests that are due and wait for a stream of ours."""
+        return len(self._due)
+
+    def stop(self, kind: str = "cancelled", says: str = "stopped") -> None:
+        """End everything now; every connection is closed."""
+        self._closed = True
+        self._due.clear()
+        for exchange in list(self.live):
+            exchange.cancel(kind, says)
+        self._end()
+
+    def ended(self, exchange: Exchange, connection: "Connection | None", kind: "str | None") -> None:
+        """One request is over."""
+        self.live.discard(exchange)
+        if kind is None:
+            self.done += 1
+        else:
+            self.failed += 1
+        if connection is not None and not connection.closed:
+            self._idle.append(connection)
+        self._tell(exchange, kind)
+        if kind not in (None, "cancelled") and self._no_hope(kind or "", exchange):
+            self.stop("cancelled", "nothing could be measured")
+            return
+        if self._closed:
+            self._perhaps_end()
+        elif kind is None or self._open:
+            self._next()
+        else:
+            pause = min(LONGEST_PAUSE, exchange.retry_after or USUAL_PAUSE)
+            self.loop.at(time.monotonic() + pause, self._next)
+
+    def _no_hope(self, kind: str, exchange: Exchange) -> bool:
+        if self.done or self.failed < max(HOPELESS, 2 * (self.plan.streams or 1)):
+            return self.done == 0 and self.failed >= self.total and self._note_hopeless(kind, exchange)
+        return self._note_hopeless(kind, exchange)
+
+    def _note_hopeless(self, kind: str, exchange: Exchange) -> bool:
+        self.hopeless = self.hopeless or (kind, exchange)
+        return True
+
+    # ------------------------------------------------------------ sending
+
+    def _next(self) -> None:
+        """A stream is free: what is due goes out; in a closed loop the next is due."""
+        if self._closed:
+            self._perhaps_end()
+        elif self._due:
+            self._send(self._due.popleft())
+        elif not self._open:
+            self._send(None)
+        self._perhaps_end()
+
+    def _send(self, due: "float | None") -> None:
+        if self.next >= self.total or self._out_of_time():
+            self._closed = True
+            self._due.clear()
+            return
+        n = self.next
+        self.next += 1
+        exchange = Exchange(self, n, due)
+        self.live.add(exchange)
+        body = self.plan.body(n, self.name)
+        connection = self._idle.pop() if self._idle else self.connect()
+        self._deadlines.append((time.monotonic() + self.plan.timeout, exchange))
+        exchange.begin(body, connection)
+
+    def _arrive(self) -> None:
+        """The open loop: what is due now goes out or is queued; then wait for the next arrival."""
+        now = time.monotonic()
+        while self._next_due <= now and not self._closed:
+            due = self._next_due
+            rate = self.plan.rate
+            self._next_due += self._chance.expovariate(rate) if self.plan.poisson else 1.0 / rate
+            if self.next + len(self._due) >= self.total or self._out_of_time():
+                break
+            if self.plan.streams is not None and len(self.live) >= self.plan.streams:
+                self._due.append(due)
+            else:
+                self._send(due)
+        if self.next + len(self._due) < self.total and not self._closed and not self._out_of_time():
+            self.loop.at(self._next_due, self._arrive)
+        elif not self._due:
+            self._closed = True
+            self._perhaps_end()
+
+    def _out_of_time(self) -> bool:
+        limit = self.plan.duration
+        return self.name == "run" and limit is not None and time.monotonic() - self.began >= limit
+
+    def _look_at_deadlines(self) -> None:
+        now = time.monotonic()
+        while self._deadlines and (self._deadlines[0][1].over or self._deadlines[0][0] <= now):
+            exchange = self._deadlines.popleft()[1]
+            if not exchange.over:
+                exchange.cancel("timeout", "no end after %g s" % self.plan.timeout)
+        if not self._over:
+            self.loop.at(now + min(0.1, self.plan.timeout / 4), self._look_at_deadlines)
+
+    def _perhaps_end(self) -> None:
+        if self.next >= self.total:
+            self._closed = True
+        if self._closed and not self.live and not self._due:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._over:
+            self._over = True
+            for connection in self._idle:
+                connection.close()
+            self._finished()

@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
+from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import Gpu, HostState, Server
 
-_STATE_GLYPHS = {
-    "ready": "●",
-    "stalled": "✖",
-    "crashed": "✖",
-    "degraded": "▲",
-    "stopped": "■",
-    "unknown": "?",
-}
+_SEVERITIES = {"error": "✖", "warning": "▲", "info": "·"}
 _MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
 
 
@@ -27,7 +22,7 @@ def describe(state: HostState) -> Iterator[str]:
             yield f"▲ {alert.text}"
     for server in state.servers:
         yield ""
-        yield from describe_server(server, state.now)
+        yield from describe_server(server, state.now, state.target)
     if not state.servers:
         yield "no SGLang or vLLM server is running here"
     yield ""
@@ -48,11 +43,15 @@ def _headline(state: HostState) -> str:
     return " · ".join(parts)
 
 
-def describe_server(server: Server, now: float) -> Iterator[str]:
-    """One server: state, sentence of truth, phases, readiness, figures, log."""
-    glyph = _STATE_GLYPHS.get(server.state, "◐")
+def describe_server(server: Server, now: float, target: str = "TARGET") -> Iterator[str]:
+    """One server: state, sentence of truth, phases, readiness, figures, log.
+
+    ``target``: how the operator calls the host, for the commands that help.
+    """
+    glyph = state_glyph(server.state, proven=server.proven_at is not None)
     about = " · ".join(filter(None, (server.model, server.speculation, server.parallel, server.version)))
-    yield f"{glyph} {server.name} {server.state.upper()}   {about}"
+    doubt = " (suspect)" if server.verdict.word == "suspect" else ""
+    yield f"{glyph} {server.name} {server.state.upper()}{doubt}   {about}"
     yield f"  {server.truth}"
     rail = []
     for item in server.rail:
@@ -66,13 +65,7 @@ def describe_server(server: Server, now: float) -> Iterator[str]:
     if server.eta_s is not None:
         starts = "1 start" if server.starts_known == 1 else f"{server.starts_known} starts"
         yield f"  ready in about {ago(server.eta_s)}, by {starts} of this kind"
-    for reason in server.verdict.reasons if server.state in ("stalled", "crashed") else ():
-        aged = f" for {ago(reason.age_s)}" if reason.age_s is not None and reason.says == "flat" else ""
-        yield f"    {reason.signal}: {reason.value}{aged} ({reason.says})"
-    for diagnosis in server.diagnoses:
-        if diagnosis.root and diagnosis.severity != "info":
-            yield f"  ✖ {diagnosis.key}: {diagnosis.summary}"
-            yield from (f"    → {remedy}" for remedy in diagnosis.remedy)
+    yield from _why(server, target)
     yield "  " + "   ".join(f"{lamp.name} {lamp.value}" for lamp in server.lamps)
     figures = server.figures
     if figures.at is not None:
@@ -88,6 +81,20 @@ def describe_server(server: Server, now: float) -> Iterator[str]:
         yield f"  log {server.log.error or server.log.says}"
     many = counted(server.processes, "process", "processes")
     yield f"  pid {server.pid}, up {ago(now - server.started_at)}, {many}"
+
+
+def _why(server: Server, target: str) -> Iterator[str]:
+    """The evidence, the diagnosis, and the commands that help."""
+    ill = server.state in ("stalled", "crashed") or server.verdict.word == "suspect"
+    for reason in server.verdict.reasons if ill else ():
+        aged = f" for {ago(reason.age_s)}" if reason.age_s is not None and reason.says == "flat" else ""
+        yield f"    {reason.signal}: {reason.value}{aged} ({reason.says})"
+    for diagnosis in server.diagnoses:
+        if diagnosis.root and diagnosis.severity != "info":
+            yield f"  {_SEVERITIES[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
+            yield from (f"    → {remedy.replace(ANY_TARGET, target)}" for remedy in diagnosis.remedy)
+    if server.state == "stalled":
+        yield f"    → specdash kill {target} ends it and checks that every GPU is free"
 
 
 def _gpus(state: HostState) -> Iterator[str]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from specdash.monitor.diagnosis import Judged
 from specdash.monitor.documents import Milestone
+from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.rail import steps
 from specdash.monitor.reading import LogReading
 from specdash.monitor.spans import ago
@@ -13,7 +14,6 @@ from specdash.monitor.state import Step
 from specdash.monitor.words import PHASE_TITLES
 from specdash.sanitise import clean_line
 
-_GLYPHS = {"ready": "●", "stalled": "✖", "crashed": "✖", "degraded": "▲", "stopped": "■", "unknown": "?"}
 _MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
 _SAYS = {"alive": "moves", "flat": "stands still", "bad": "bad", "unknown": "not known"}
 
@@ -32,7 +32,7 @@ def in_words(reading: LogReading, judged: Judged, *, milestones: bool = False) -
 
 def headline(reading: LogReading, judged: Judged) -> str:
     """One sentence: ``✖ crashed in graph capture of the target (vLLM 0.26.0), 130 lines``."""
-    glyph = _GLYPHS.get(judged.state, "◐")
+    glyph = state_glyph(judged.state, proven=bool(reading.figures.tok_s))
     where = ""
     if judged.phase is not None and judged.state not in ("ready", "degraded", "stopped"):
         whose = f" of the {judged.role}" if judged.role else ""

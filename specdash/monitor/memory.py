@@ -34,6 +34,8 @@ class Moved(Remembered, frozen=True, kw_only=True):
     tokens_at: float | None = None
     tokens_seen: bool = False
     """False: the counters have only stood still since our first look, and that is all ``tokens_at`` says."""
+    generated_at: float | None = None
+    """When the counter of generated tokens last moved while we looked."""
     loads_at: float | None = None
     """The time stamp inside ``/v1/loads``."""
     read_mib_s: float | None = None

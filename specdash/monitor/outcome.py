@@ -56,6 +56,7 @@ def outcome(
         speculation=facts.speculation,
         parallel=facts.parallel,
         nodes=facts.nodes,
+        skipped=facts.skipped,
         figures=rates.figures,
         last_line_at=line_at,
         last_told_at=heard.told_at,

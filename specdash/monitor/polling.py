@@ -141,6 +141,8 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
     moved = memory.moved
     if before is not None and (before.tokens, before.prompt_tokens) != (now.tokens, now.prompt_tokens):
         moved = msgspec.structs.replace(moved, tokens_at=answer.at, tokens_seen=True)
+        if (now.tokens or 0.0) > (before.tokens or 0.0) and before.tokens is not None:
+            moved = msgspec.structs.replace(moved, generated_at=answer.at)
     elif before is not None and moved.tokens_at is None:
         # Two equal readings: flat since the first of them at least.
         moved = msgspec.structs.replace(moved, tokens_at=before.at)
@@ -169,7 +171,11 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
     moved = msgspec.structs.replace(memory.moved, loads_at=stamp or None)
     if fresh and running:
         # At first sight the stamp may be hours old: what is not newer than itself proves nothing of now.
-        moved = msgspec.structs.replace(moved, tokens_at=min(stamp, answer.at), tokens_seen=True)
+        known = memory.moved.loads_at is not None
+        made = answer.at if known and speed > 0 else moved.generated_at
+        moved = msgspec.structs.replace(
+            moved, tokens_at=min(stamp, answer.at), tokens_seen=True, generated_at=made
+        )
     return _with_figures(memory, figures, moved)
 
 
@@ -204,20 +210,29 @@ def lamps(memory: ServerMemory, port: int | None) -> tuple[Lamp, ...]:
         _port_lamp(memory, port),
         _health_lamp(memory.answers.get(HEALTH)),
         _models_lamp(memory.answers.get(MODELS)),
-        _token_lamp([memory.answers[path] for path in GENERATE if path in memory.answers]),
+        _token_lamp(memory),
     )
 
 
-def _token_lamp(answers: list[Http]) -> Lamp:
-    """The newest answer to somebody who asked for a token: only 200 proves."""
+def _token_lamp(memory: ServerMemory) -> Lamp:
+    """The newest token, asked for by us or generated for others; to us only an answer 200 proves one."""
+    answers = [memory.answers[path] for path in GENERATE if path in memory.answers]
     newest = max(answers, key=lambda answer: answer.at, default=None)
+    seen_at = memory.moved.generated_at
+    if seen_at is not None and (newest is None or newest.at < seen_at):
+        return Lamp(name="token", says="yes", value="seen in its counters", at=seen_at)
     if newest is None:
         return Lamp(name="token", says="unknown", value="not asked")
-    if newest.status == 200:
-        return Lamp(name="token", says="yes", value="one came back", at=newest.at)
-    if newest.status in _AUTH:
-        return Lamp(name="token", says="unknown", value=f"{newest.status}: it wants a key", at=newest.at)
-    return Lamp(name="token", says="no", value=newest.error or f"{newest.status}, none came", at=newest.at)
+    says, value = _token_answer(newest)
+    return Lamp(name="token", says=says, value=value, at=newest.at, asked=True)
+
+
+def _token_answer(answer: Http) -> tuple[LampSays, str]:
+    if answer.status == 200:
+        return "yes", "one came back"
+    if answer.status in _AUTH:
+        return "unknown", f"{answer.status}: it wants a key"
+    return "no", answer.error or f"{answer.status}, none came"
 
 
 def _log_lamp(memory: ServerMemory) -> Lamp:

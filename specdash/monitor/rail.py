@@ -34,7 +34,7 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
 
 def draw(before: Drawn | None, reading: LogReading, state: State, learned: Learned | None) -> Drawn:
     """Rail and steps of this reading; those from before where nothing in them can have changed."""
-    rest = (reading.grammar, reading.phase, reading.progress, state, learned)
+    rest = (reading.grammar, reading.phase, reading.skipped, reading.progress, state, learned)
     if before is not None and before.items is reading.items and before.rest == rest:
         return before
     return Drawn(
@@ -55,7 +55,9 @@ def rail(reading: LogReading, state: State, learned: Learned | None = None) -> t
     shown = []
     for phase in order:
         items = by_phase.get(phase, {})
-        if not items and (phase in _OPTIONAL or (state == "ready" and phase in _SEEN_ONLY_BEFORE_READY)):
+        serves = state == "ready" or reading.phase == "serving"
+        left_out = phase in _OPTIONAL or phase in reading.skipped
+        if not items and (left_out or (serves and phase in _SEEN_ONLY_BEFORE_READY)):
             continue
         shown.append(_rail_item(phase, items, reading, state, learned))
     return tuple(shown)
@@ -81,10 +83,13 @@ def _rail_item(
 
 
 def _mark(phase: Phase, items: Iterable[Item], reading: LogReading, state: State) -> Mark:
+    here = phase == reading.phase
     if phase == "serving":
-        return "active" if state in ("ready", "degraded") else "pending"
+        if state in ("ready", "degraded"):
+            return "active"
+        return "failed" if here and state in ("crashed", "stalled") else "done" if here else "pending"
     at_work = list(items)
-    if phase == reading.phase and state not in ("ready", "degraded"):
+    if here and state not in ("ready", "degraded"):
         return "failed" if state in ("crashed", "stalled") else "active"
     if not at_work:
         return "pending"
@@ -134,8 +139,8 @@ def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
         for key, items in ordered
         if key[1] not in ("boot", "serving")
     ]
-    serving: Mark = "done" if state in ("ready", "degraded") else "pending"
-    return (*shown, Step(title="ready", mark=serving))
+    was_ready = state in ("ready", "degraded") or reading.ready_line is not None
+    return (*shown, Step(title="ready", mark="done" if was_ready else "pending"))
 
 
 def checks(items: Mapping[ItemKey, Item]) -> tuple[Check, ...]:

@@ -89,6 +89,8 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     parallel: str | None = None
     """``TP8``"""
     nodes: int | None = None
+    skipped: frozenset[Phase] = frozenset()
+    """Phases that its arguments leave out: no graphs in eager mode."""
     figures: Figures = Figures()
     last_line_at: float | None = None
     """Any byte."""

@@ -124,8 +124,11 @@ def _powers(evidence: Evidence) -> Iterator[tuple[float, float | None, str]]:
 
 
 def _tokens(evidence: Evidence, at_once: AtOnce, _: Thresholds) -> Sign:
-    value = "last one" if evidence.tokens_seen else "none since we look"
-    return _aged("tokens", value, evidence.tokens_age_s, at_once)
+    if evidence.tokens_seen or evidence.tokens_age_s is None:
+        return _aged("tokens", "last one", evidence.tokens_age_s, at_once)
+    age_s = evidence.tokens_age_s
+    says: Says = "flat" if age_s >= at_once.quiet_s else "unknown"
+    return Sign(signal="tokens", value="none since we look", age_s=age_s, says=says)
 
 
 def _utilisation(evidence: Evidence, _: AtOnce, thresholds: Thresholds) -> Sign:

@@ -11,6 +11,9 @@ from specdash.monitor.words import Severity
 
 EVIDENCE_LONG = 300
 
+ANY_TARGET = "TARGET"
+"""Stands in a remedy for the host: ``specdash clean TARGET``. Who knows the host puts it there."""
+
 
 def say(
     book: Book,

@@ -214,6 +214,8 @@ class Lamp(Value, frozen=True, kw_only=True):
     says: LampSays
     value: str
     at: float | None = None
+    asked: bool = False
+    """Of the token: we asked for it, and did not only see that others got theirs."""
 
 
 class Figures(Value, frozen=True, kw_only=True):

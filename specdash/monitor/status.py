@@ -236,12 +236,16 @@ def _server(server: Server, now: float) -> ServerDocument:
 
 def _lamp(lamp: Lamp, now: float) -> dict[str, Any]:
     if lamp.name == "token":
-        return {"asked": lamp.at is not None, "says": lamp.says, "value": lamp.value}
+        return {"asked": lamp.asked, "says": lamp.says, "value": lamp.value, "age_s": _age(lamp, now)}
     return {
         "says": lamp.says,
         "value": lamp.value,
-        "age_s": None if lamp.at is None else round(max(0.0, now - lamp.at), 1),
+        "age_s": _age(lamp, now),
     }
+
+
+def _age(lamp: Lamp, now: float) -> float | None:
+    return None if lamp.at is None else round(max(0.0, now - lamp.at), 1)
 
 
 def _alert(alert: Alert) -> AlertDocument:

@@ -107,3 +107,15 @@ def test_counters_that_only_stood_still_since_the_first_look_tell_no_age_of_a_to
     assert "last token" not in truth
     moved = run(counters(1004.0, 9100), tick(1004.5), memory=second_look(first_look({}), {}))
     assert "last token 0 s ago" in moved.picture.servers[0].truth
+
+
+def test_what_the_arguments_leave_out_is_not_listed_as_a_step_to_come() -> None:
+    args = (
+        "(APIServer pid=100) INFO 11-29 14:06:02 [utils.py:233] non-default args: {'model': '/models/t',"
+        " 'enforce_eager': True}\n(EngineCore pid=101) INFO 11-29 14:06:09 [gpu_worker.py:1]"
+        " Starting to load model /models/t...\n"
+    )
+    memory = run(hello(1000.0), processes(1000.1, *family()), told(1000.2, args))
+    assert [
+        item.phase for item in memory.picture.servers[0].rail if item.phase in ("compile", "capture")
+    ] == []

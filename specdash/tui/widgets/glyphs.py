@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.state import HostState, LampSays, Mark, Server
 from specdash.monitor.words import Says, Severity, State
 from specdash.tui.paint import Span, Tone
@@ -18,14 +19,6 @@ STATE_WORDS: dict[State, str] = {
     "crashed": "CRASHED",
     "stopped": "stopped",
     "unknown": "unknown",
-}
-STATE_GLYPHS: dict[State, str] = {
-    "ready": "●",
-    "degraded": "▲",
-    "stalled": "✖",
-    "crashed": "✖",
-    "stopped": "■",
-    "unknown": "?",
 }
 STATE_TONES: dict[State, Tone] = {
     "ready": "ready",
@@ -52,9 +45,7 @@ LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐",
 
 def state_span(server: Server) -> Span:
     """Glyph and word of a server's state. READY has a hollow lamp until a token proves it."""
-    glyph = STATE_GLYPHS.get(server.state, "◐")
-    if server.state == "ready" and server.proven_at is None:
-        glyph = "○"
+    glyph = state_glyph(server.state, proven=server.proven_at is not None)
     tone = STATE_TONES.get(server.state, "plain")
     if server.verdict.word == "suspect":
         tone = "warn"

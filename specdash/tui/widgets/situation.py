@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.documents import Diagnosis, Reason
+from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
@@ -20,6 +21,9 @@ from specdash.tui.widgets.gpulines import owner_text
 
 SOON_S = 5.0
 """A host that has not sent its list of processes so long after it was connected is slow, or cannot."""
+
+COMMANDS = {"clean": "gpu.clean", "kill": "server.kill", "restart": "server.restart"}
+"""Commands in remedies, and the actions that are the same here."""
 
 
 @dataclass(frozen=True)
@@ -135,10 +139,17 @@ def _root(server: Server) -> Diagnosis | None:
     return next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
 
 
+def by_key(remedy: str) -> str:
+    """A remedy that names a command names the key here."""
+    for command, id_ in COMMANDS.items():
+        remedy = remedy.replace(f"specdash {command} {ANY_TARGET}", BY_ID[id_].label)
+    return remedy
+
+
 def _remedy_rows(diagnosis: Diagnosis, width: int) -> list[Row]:
     out: list[Row] = []
     for remedy in diagnosis.remedy:
-        lines = wrap(remedy, width - 2, 3)
+        lines = wrap(by_key(remedy), width - 2, 3)
         out += [row(dim("→ " if at == 0 else "  "), line) for at, line in enumerate(lines)]
     return out
 

@@ -11,10 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from textual.actions import SkipAction
 from textual.app import App
+from textual.binding import Binding, BindingType
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.theme import Theme
+from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
 from specdash.monitor.words import ALARM_STATES
@@ -42,6 +45,10 @@ class SpecdashApp(App[int]):
     CSS_PATH = "specdash.tcss"
     TITLE = "specdash"
     COMMANDS: ClassVar[set[Any]] = {SpecdashCommands}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Before any dialog: a question must not keep anybody who wants to leave.
+        Binding("ctrl+c", "help_quit", show=False, system=True, priority=True)
+    ]
     HORIZONTAL_BREAKPOINTS = [(0, "-tiny"), (60, "-narrow"), (100, "-normal"), (160, "-wide")]  # noqa: RUF012
     VERTICAL_BREAKPOINTS = [(0, "-flat"), (16, "-short"), (30, "-tall")]  # noqa: RUF012
 
@@ -124,6 +131,9 @@ class SpecdashApp(App[int]):
 
     def action_help_quit(self) -> None:
         """Ctrl+C with nothing selected leaves: no server is touched by it. A plan at work is asked about."""
+        typing = self.focused
+        if self.screen.get_selected_text() or (isinstance(typing, Input) and typing.selected_text):
+            raise SkipAction
         self.board.acting.leave()
 
     # ---- the terminal --------------------------------------------------------------------------------

@@ -108,6 +108,17 @@ async def test_a_connection_that_gives_up_takes_its_question_away() -> None:
         assert "password:" not in screen_text(app)
 
 
+async def test_ctrl_c_leaves_from_a_question_too_and_trusts_nobody() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        question = asyncio.create_task(prompter.host_key(KEY))
+        await pilot.pause()
+        await pilot.press("ctrl+c")
+        assert app._exit
+        question.cancel()
+
+
 async def test_nobody_is_asked_where_there_is_no_screen() -> None:
     assert await ScreenPrompter().host_key(KEY) is False
     assert await ScreenPrompter().secret(PASSWORD) is None

@@ -63,4 +63,6 @@ def link_word(state: HostState) -> tuple[str, str, Tone]:
         return "◐", "connecting", "plain"
     if link.state == "stale":
         return "◌", "no heartbeat", "warn"
+    if link.state == "lost" and state.host is None:
+        return "○", "not reached", "bad"
     return "○", link.state, "bad"

@@ -64,9 +64,9 @@ class BadPrompts(Exception):
 
 
 def nonce_of(words: random.Random) -> str:
-    """Four common words and a number: as good as new each time, and about as long each time."""
+    """A number and four common words: as good as new each time, and about as long each time."""
     parts = [words.choice(some).split()[-1] for some in (WHAT, WHERE, WHAT, WHERE)]
-    return "%s %d" % (" ".join(parts), words.randrange(100000, 999999))
+    return "%d %s" % (words.randrange(100000, 999999), " ".join(parts))
 
 
 class BuiltIn(object):

@@ -33,6 +33,7 @@ COMMANDS: Final[dict[str, str]] = {
     "restart": "Stop, verify, preflight, start, follow to a token.",
     "patch": "Change values in a config file on the host.",
     "undo": "Take the newest patch back.",
+    "runbook": "A procedure, step after step; goes on where it was cut off.",
     "compare": "Kept benchmarks side by side: faster, slower, or not to be told apart.",
     "runs": "The benchmarks that were kept.",
     "doctor": "What can be seen and done on a host, and why not the rest.",

@@ -137,6 +137,8 @@ class RunbookStep(Table, frozen=True, kw_only=True):
 class Runbook(Table, frozen=True, kw_only=True):
     """``[runbooks.NAME]``: a procedure."""
 
+    about: Text | None = None
+    """What it is for, in a line."""
     steps: Annotated[tuple[RunbookStep, ...], msgspec.Meta(min_length=1)]
 
 

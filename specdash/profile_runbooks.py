@@ -59,6 +59,10 @@ def step_mistakes(profile: Profile, step: RunbookStep) -> Iterator[tuple[str, st
                 yield word, error.message
     if step.run is not None and redact(" ".join(step.run)) != " ".join(step.run):
         yield "run", "a secret is never kept in a profile: let the command read it on the host"
+    if step.patch is not None:
+        told = [f"{name}={value}" for name, value in step.patch.set.items()]
+        if any(redact(text) != text for text in told):
+            yield "patch", "a secret is never kept in a profile: write it on the host"
     if step.variant is not None:
         if step.do is not None and step.do not in _STARTS:
             yield "variant", f"a {step.do} starts nothing"

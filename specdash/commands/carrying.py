@@ -151,7 +151,7 @@ async def _perform(here: Scene, desk: Desk, plan: Plan) -> Plan:
 
     with contextlib.suppress(NotImplementedError, RuntimeError):
         loop.add_signal_handler(signal.SIGINT, interrupt)
-    watch = asyncio.create_task(_link_is_lost(here))
+    watch = asyncio.create_task(link_is_lost(here))
     try:
         await asyncio.wait({work, watch}, return_when=asyncio.FIRST_COMPLETED)
         if not work.done():
@@ -168,7 +168,7 @@ async def _perform(here: Scene, desk: Desk, plan: Plan) -> Plan:
             loop.remove_signal_handler(signal.SIGINT)
 
 
-async def _link_is_lost(here: Scene) -> str:
+async def link_is_lost(here: Scene) -> str:
     """Returns why, once the link is refused or was lost for long; says so while it is."""
     since: float | None = None
     while True:

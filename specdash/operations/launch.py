@@ -47,7 +47,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None, kind: Kind = "launch") -> Plan:
     """The plan to launch. Its first step carries the preflight as it looks now; red refuses it."""
     rules = rules or Rules()
-    lines = _expecting(await preflight.examine(Hands(acts), _check(wish, rules)), wish)
+    lines = await examined(acts, wish, rules)
     steps = (*await _changes(acts, wish), *start_steps(wish, rules, lines))
     plan = make(acts, kind, wish.launch.name, steps, warnings=_missing(wish))
     return _refused(guard(plan, rules), lines, rules)
@@ -60,13 +60,18 @@ async def prepare_restart(acts: Acts, sight: Sight, wish: Wish, *, rules: Rules 
     launch that cannot work.
     """
     rules = rules or Rules()
-    lines = _expecting(await preflight.examine(Hands(acts), _check(wish, rules), lasting=True), wish)
+    lines = await examined(acts, wish, rules, lasting=True)
     stop = tuple(stop_steps(acts.state, sight, forced=rules.forced))
     steps = (*stop, *await _changes(acts, wish), *start_steps(wish, rules, lines))
     told_first = [*warnings(sight), *_missing(wish)]
     plan = make(acts, "restart", subject_of(sight.server), steps, warnings=told_first)
     plan = guard(plan, rules, foreign=strangers(acts.state, sight.living))
     return _refused(plan, lines, rules)
+
+
+async def examined(acts: Acts, wish: Wish, rules: Rules, *, lasting: bool = False) -> tuple[Line, ...]:
+    """The preflight as it looks now. ``lasting``: only what is the same after the old server is stopped."""
+    return _expecting(await preflight.examine(Hands(acts), _check(wish, rules), lasting=lasting), wish)
 
 
 async def _changes(acts: Acts, wish: Wish) -> list[Step]:

@@ -15,6 +15,7 @@ from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.state import Server
 from specdash.operations import clean, launch, patch, stop
 from specdash.operations.acts import Acts, Hands
+from specdash.operations.checks import Line, told
 from specdash.operations.desk import Desk
 from specdash.operations.found import Found, Memory
 from specdash.operations.journal import Journal
@@ -166,6 +167,16 @@ class Operations:
         options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
         also = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
         return Offer(plan=plan, options=options, also=also, again=again)
+
+    async def check(
+        self, server: Server | None, *, variant: str | None = None, forced: Set[str] = frozenset()
+    ) -> tuple[Line, ...]:
+        """What a start would meet now; beside a living server, what does not depend on its end."""
+        sight = await self._living(server)
+        wish = self._wish(server, sight, variant)
+        lines = await launch.examined(self._acts, wish, self.rules(forced), lasting=sight is not None)
+        self._red = {line.key: told(line) for line in lines if line.mark == "error"}
+        return lines
 
     async def patch(self, server: Server | None) -> Offer:
         """The known fix of what a server died of, or of what the newest preflight found red."""

@@ -53,6 +53,11 @@ def _changes(variant: Variant | None) -> tuple[FileChange, ...]:
     return tuple(FileChange(path=patch.file, edits=tuple(_edits(patch.set, ""))) for patch in variant.patches)
 
 
+def patch_edits(values: Mapping[str, Any]) -> tuple[Edit, ...]:
+    """``set`` of a profile's patch as edits of a file."""
+    return tuple(_edits(values, ""))
+
+
 def _edits(values: Mapping[str, Any], before: str) -> list[Edit]:
     """``set = { rope_scaling = { factor = 2 } }`` is the key ``rope_scaling.factor``."""
     found: list[Edit] = []

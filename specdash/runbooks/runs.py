@@ -1,0 +1,236 @@
+"""Runs of runbooks: one file each, in the state folder, readable by you alone.
+
+The first line is the run; each later line is one step's new state, or what was seen of the host meanwhile.
+A step's line is on disk before anything is asked of the host for it. The file stays locked while its run is
+at work: one that is not over and not locked was cut off, and is taken up where its steps say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import platformdirs
+
+from specdash.errors import SpecdashError
+from specdash.monitor.state import Mark
+from specdash.profile import RunbookStep
+from specdash.runbooks.book import Book, title_of
+from specdash.runbooks.samples import Sample
+from specdash.runbooks.steps import OVER, Seen
+from specdash.sanitise import clean_line
+
+KEPT = 200
+SUFFIX = ".jsonl"
+
+
+class RunStep(msgspec.Struct, frozen=True, kw_only=True):
+    """One step of a run: what it is, and how far."""
+
+    title: str
+    spec: RunbookStep
+    state: Mark = "pending"
+    started: float | None = None
+    ended: float | None = None
+    evidence: tuple[Seen, ...] = ()
+    plan: str = ""
+    """Id of the operation's plan, once it was made: the journal of operations knows how far that is."""
+    tries: int = 0
+    """How often it was begun anew: part of the tokens of its requests."""
+    result: dict[str, Any] = {}
+    """What a later look needs: the servers that were known when it began."""
+
+    @property
+    def over(self) -> bool:
+        """Done, failed or skipped."""
+        return self.state in OVER
+
+
+class Run(msgspec.Struct, frozen=True, kw_only=True):
+    """One run of one runbook on one host."""
+
+    id: str
+    name: str
+    target: str
+    host: str = ""
+    server: str | None = None
+    """The server that is meant, where the operator named one."""
+    made: float
+    steps: tuple[RunStep, ...]
+    ended: float | None = None
+    why: str = ""
+    """Why it ended before its time: ``aborted``."""
+
+    @property
+    def next(self) -> int | None:
+        """The first step that is not done or skipped; None when there is none."""
+        return next((n for n, step in enumerate(self.steps) if step.state not in ("done", "skipped")), None)
+
+    @property
+    def ok(self) -> bool:
+        """It came to its end, and nothing failed or was given up."""
+        return self.next is None and not self.why
+
+    @property
+    def begun(self) -> bool:
+        """Some step is more than pending."""
+        return any(step.state != "pending" for step in self.steps)
+
+    def advance(self, index: int, **changed: Any) -> Run:
+        """The same run with one step changed."""
+        step = msgspec.structs.replace(self.steps[index], **changed)
+        return msgspec.structs.replace(self, steps=(*self.steps[:index], step, *self.steps[index + 1 :]))
+
+    def saw(self, index: int, text: str, at: float, **changed: Any) -> Run:
+        """The same run with one more thing seen."""
+        evidence = (*self.steps[index].evidence, Seen(text=clean_line(text), at=at)) if text else None
+        return self.advance(index, **({"evidence": evidence} if evidence else {}), **changed)
+
+    def summary(self) -> str:
+        """One line for a person."""
+        at = self.next
+        done = sum(step.state in ("done", "skipped") for step in self.steps)
+        if at is None:
+            took = f": {self.why}" if self.why else ""
+            return f"{self.name}: {done} of {len(self.steps)} steps done{took}"
+        step = self.steps[at]
+        said = f": {step.evidence[-1].text}" if step.evidence else ""
+        word = "failed at" if step.state == "failed" else "at"
+        return f"{self.name}: {word} step {at + 1} of {len(self.steps)}, {step.title}{said}"
+
+
+def new_run(book: Book, target: str, *, host: str, server: str | None, now: float) -> Run:
+    """A run that has not begun."""
+    steps = tuple(RunStep(title=clean_line(title_of(step)), spec=step) for step in book.steps)
+    return Run(
+        id=f"runbook-{secrets.token_hex(6)}", name=book.name, target=target, host=host, server=server,
+        made=now, steps=steps,
+    )  # fmt: skip
+
+
+class RunFile:
+    """One run's file while it is at work."""
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def step(self, run: Run, index: int) -> None:
+        """A step has changed; on disk when this returns."""
+        row = msgspec.to_builtins(run.steps[index])
+        row.pop("spec")
+        self.write({"step": index, "is": row})
+
+    def sample(self, sample: Sample) -> None:
+        """What was seen of the host; it may be lost in a crash of the machine."""
+        self.write({"seen": msgspec.to_builtins(sample)}, sync=False)
+
+    def end(self, run: Run) -> None:
+        """The run is over."""
+        self.write({"end": run.ended, "why": run.why})
+
+    def write(self, row: dict[str, Any], *, sync: bool = True) -> None:
+        """One line."""
+        os.write(self._descriptor, msgspec.json.encode(row) + b"\n")
+        if sync:
+            os.fsync(self._descriptor)
+
+    def close(self) -> None:
+        """Let go of the file; a run that was not ended can be taken up again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class Runs:
+    """The folder of runs."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or platformdirs.user_state_path("specdash") / "runbooks"
+
+    def begin(self, run: Run) -> RunFile:
+        """Keep a run that is about to begin, or take up one that was kept.
+
+        Raises ``SpecdashError`` where another process is at work on it or nothing can be written.
+        """
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            path = self.folder / f"{run.id}{SUFFIX}"
+            fresh = not path.exists()
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise SpecdashError(f"the run cannot be kept: {error}") from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            raise SpecdashError(f"{run.name}: another specdash is at work on this run") from None
+        file = RunFile(path, descriptor)
+        if fresh:
+            file.write({"run": msgspec.to_builtins(run)})
+            self._prune()
+        return file
+
+    def all(self) -> Iterator[Run]:
+        """Every run, the newest first."""
+        for path in sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True):
+            found = _read(path)
+            if found is not None:
+                yield found[0]
+
+    def read(self, run_id: str) -> tuple[Run, tuple[Sample, ...]] | None:
+        """A run and what was seen meanwhile; None where it is not known or not readable."""
+        return _read(self.folder / f"{run_id}{SUFFIX}")
+
+    def cut_off(self, target: str, name: str | None = None) -> Run | None:
+        """The newest run for this host that is not over and that nobody is at work on."""
+        for run in self.all():
+            if run.target == target and run.ended is None and name in (None, run.name):
+                with contextlib.suppress(SpecdashError):
+                    self.begin(run).close()
+                    return run
+        return None
+
+    def newest(self, target: str) -> Run | None:
+        """The newest run for this host, whoever is at work on it."""
+        return next((run for run in self.all() if run.target == target), None)
+
+    def _prune(self) -> None:
+        for path in sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True)[KEPT:]:
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _mtime(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _read(path: Path) -> tuple[Run, tuple[Sample, ...]] | None:
+    """A line that was cut off by a crash is the last one, and passed over."""
+    samples: list[Sample] = []
+    try:
+        rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
+        run = msgspec.convert(rows[0]["run"], Run)
+        for row in rows[1:]:
+            if "step" in row and row["step"] < len(run.steps):
+                run = run.advance(row["step"], **_changes(row["is"]))
+            elif "seen" in row:
+                samples.append(msgspec.convert(row["seen"], Sample))
+            elif "end" in row:
+                run = msgspec.structs.replace(run, ended=row["end"], why=row.get("why", ""))
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return run, tuple(samples)
+
+
+def _changes(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "evidence": msgspec.convert(row.get("evidence", ()), tuple[Seen, ...])}

@@ -1,39 +1,24 @@
-"""What is read out of log bytes without decoding them: rewrites of bars, troubles, time stamps, silences."""
+"""What is read out of log bytes without decoding them: where lines begin, rewrites of bars, troubles."""
 
 from __future__ import annotations
 
 import re
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from typing import Final, Literal, NamedTuple
+from collections.abc import Iterator
+from typing import Final
 
 SCAN_MAX: Final = 4 << 10
 """A longer line holds every keyword there is: it is never called an error."""
-SILENCE_MIN: Final = 5.0
-"""Seconds; a shorter stretch without a line is no silence."""
-_SILENCES_KEPT: Final = 100
-_DAY: Final = 86_400
-
+_CONTROL = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]")
 _BLANKS: Final = b"\r \t\x0b\x0c"
 _HINT = re.compile(rb"ERROR|CRITICAL|FATAL|WARN|Traceback|Error|Exception")
 """Plain words are found eight times faster than the whole shape, and most lines have none of them."""
 _TROUBLE = re.compile(
     rb"\b(?:ERROR|CRITICAL|FATAL)\b|Traceback \(most recent call last\)"
-    rb"|^[ \t]*(?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?=:|$)"
+    rb"|^(?:\([\w ]+ pid=\d+\) )?[ \t]*(?:[A-Za-z_][\w.]*)?(?:Error|Exception)(?=:|$)"
     rb"|(?P<warning>\bWARN(?:ING)?\b)"
 )
-_STAMP = re.compile(rb"^[^\n]{0,60}?(?<!\d)([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?!\d)", re.MULTILINE)
-
-
-class Silence(NamedTuple):
-    """A stretch without a line."""
-
-    line: int
-    """The line that ended it."""
-    seconds: float
-    by: Literal["stamps", "arrival"]
-    """Whose clock says so: the log's own time stamps, or when the bytes came."""
 
 
 class Chunk:
@@ -44,8 +29,18 @@ class Chunk:
     def __init__(self, first: int) -> None:
         self.first = first
         """Number of the first line."""
-        self.data = bytearray()
-        self.starts: array[int] = array("Q")
+        self.data: bytearray | bytes = bytearray()
+        self.starts: array[int] = array("I")
+
+    @property
+    def last(self) -> int:
+        """Number of the last line."""
+        return self.first + len(self.starts) - 1
+
+    def seal(self) -> None:
+        """Nothing will be added: give back what was kept ready for more."""
+        self.data = bytes(self.data)
+        self.starts = array("I", self.starts.tobytes())
 
     def add(self, body: bytes) -> int:
         """Take whole lines; returns the bytes of the longest."""
@@ -62,6 +57,11 @@ class Chunk:
             at = find(b"\n", start)
         return widest
 
+    def end_of(self, number: int) -> int:
+        """Where the line after this one begins."""
+        index = number - self.first + 1
+        return self.starts[index] if index < len(self.starts) else len(self.data)
+
     def line(self, number: int) -> bytes:
         """The bytes of a line, its LF left out."""
         index = number - self.first
@@ -71,23 +71,6 @@ class Chunk:
     def number_at(self, offset: int) -> int:
         """The line that the byte at ``offset`` belongs to."""
         return self.first + bisect_right(self.starts, offset) - 1
-
-    def search(self, pattern: re.Pattern[bytes], line: int) -> int | None:
-        """The first line from ``line`` on that matches."""
-        index = max(0, line - self.first)
-        if index >= len(self.starts):
-            return None
-        match = pattern.search(self.data, self.starts[index])
-        return self.number_at(match.start()) if match else None
-
-    def search_back(self, pattern: re.Pattern[bytes], line: int) -> int | None:
-        """The last line before ``line`` that matches."""
-        index = line - self.first
-        end = self.starts[index] if 0 <= index < len(self.starts) else len(self.data)
-        found = None
-        for match in pattern.finditer(self.data, 0, end):
-            found = match.start()
-        return None if found is None else self.number_at(found)
 
     def troubles(self, line: int) -> Iterator[tuple[int, bool]]:
         """Lines from ``line`` on that read like an error (True) or a warning (False)."""
@@ -104,15 +87,6 @@ class Chunk:
             match = _TROUBLE.search(text) if len(text) <= SCAN_MAX else None
             if match:
                 yield number, match.lastgroup != "warning"
-
-    def stamps(self, line: int) -> Iterator[tuple[int, int]]:
-        """(line, second of the day) of the lines from ``line`` on that begin with a time of day."""
-        index = max(0, line - self.first)
-        if index >= len(self.starts):
-            return
-        for match in _STAMP.finditer(self.data, self.starts[index]):
-            hour, minute, second = match.groups()
-            yield self.number_at(match.start()), int(hour) * 3600 + int(minute) * 60 + int(second)
 
 
 class Errors:
@@ -151,36 +125,6 @@ class Errors:
         while at > 0 and lines[at - 1] == lines[at] - 1:
             at -= 1
         return lines[at] if at >= 0 else None
-
-
-class Silences:
-    """The stretches without a line, by one clock."""
-
-    def __init__(self, by: Literal["stamps", "arrival"]) -> None:
-        self._by = by
-        self._last: float | None = None
-        self._found: list[Silence] = []
-
-    def see(self, line: int, second: float, *, wraps: bool = False) -> None:
-        """A line at a time.
-
-        ``wraps``: the time is a second of the day; a step back by less than half a day is not believed.
-        """
-        if self._last is not None:
-            gap = (second - self._last) % _DAY if wraps else second - self._last
-            if gap >= SILENCE_MIN and not (wraps and gap > _DAY / 2):
-                self._found.append(Silence(line, gap, self._by))
-                if len(self._found) > 10 * _SILENCES_KEPT:
-                    self._found = self.longest()[:_SILENCES_KEPT]
-        self._last = second
-
-    def forget(self, first: int) -> None:
-        """Lines before ``first`` are no longer in memory."""
-        self._found = [silence for silence in self._found if silence.line >= first]
-
-    def longest(self) -> list[Silence]:
-        """Longest first."""
-        return sorted(self._found, key=lambda silence: -silence.seconds)
 
 
 def flat(body: bytes) -> bytes:
@@ -224,12 +168,6 @@ def _cut(line: bytes, limit: int, lost: int = 0) -> bytes:
     return line[:limit] + b" ... %d bytes more" % (len(line) - limit + lost)
 
 
-def literal(needle: str) -> re.Pattern[bytes]:
-    """A search text as a pattern: capitals in it count; without any, case does not matter."""
-    flags = 0 if needle != needle.lower() else re.IGNORECASE
-    return re.compile(re.escape(needle.encode("utf-8", "replace")), flags)
-
-
-def first_hit(hits: Iterable[int | None]) -> int | None:
-    """The first that is one."""
-    return next((hit for hit in hits if hit is not None), None)
+def uncoloured(body: bytes) -> bytes:
+    """Without the escape sequences that colour or move: a search sees what the eye sees."""
+    return _CONTROL.sub(b"", body) if b"\x1b" in body else body

@@ -9,6 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdash.logbuffer import LINE_MAX, LogBuffer
+from specdash.loglens import LogLens, Matches
+from specdash.logpattern import searched
 
 
 def buffer_of(*pieces: bytes) -> LogBuffer:
@@ -23,7 +25,15 @@ def texts(buffer: LogBuffer) -> list[str]:
 
 
 def rows(buffer: LogBuffer) -> list[tuple[str, str]]:
-    return [(row.kind, row.text) for row in map(buffer.row, range(buffer.first_row, buffer.rows))]
+    lens = LogLens(buffer)
+    return [(row.kind, row.text) for row in map(lens.row, range(lens.first_row, lens.rows))]
+
+
+def found(buffer: LogBuffer, words: str) -> list[int]:
+    matches = Matches(buffer, searched(words).finder)
+    while matches.step(1):
+        pass
+    return [*matches.lines, *([buffer.lines] if matches.open else [])]
 
 
 def test_lines_end_at_lf_and_the_unfinished_one_is_shown_and_grows() -> None:
@@ -137,11 +147,12 @@ def test_rules_stand_before_their_line_and_rows_and_lines_find_each_other() -> N
         ("line", "3"),
         ("line", "4"),
     ]
+    lens = LogLens(buffer)
     for line in range(1, 5):
-        assert buffer.row(buffer.row_of(line)).text == str(line)
-        assert buffer.line_of(buffer.row_of(line)) == line
-    assert [buffer.next_rule(row) for row in (-1, 0, 3)] == [0, 3, None]
-    assert buffer.next_rule(3, back=True) == 0
+        assert lens.row(lens.row_of(line)).text == str(line)
+        assert lens.line_of(lens.row_of(line)) == line
+    assert [lens.next_rule(row) for row in (-1, 0, 3)] == [0, 3, None]
+    assert lens.next_rule(3, back=True) == 0
 
 
 def test_a_rule_among_known_lines_moves_rows_and_says_so_one_at_the_end_does_not() -> None:
@@ -172,24 +183,31 @@ def test_old_lines_fall_out_of_memory_and_the_others_keep_their_numbers() -> Non
     first = buffer.first_line
     assert buffer.text(first).startswith(f"{first:06d}")
     assert buffer.text(60_000).startswith("060000")
-    assert buffer.row(buffer.first_row).line == first
-    assert buffer.first_row == first, "the rule that fell out still counts"
+    lens = LogLens(buffer)
+    assert lens.row(lens.first_row).line == first
+    assert lens.first_row == first, "the rule that fell out still counts"
     with pytest.raises(IndexError):
         buffer.text(first - 1)
     assert not buffer.rule(1, "phase", "gone"), "no rule before what is forgotten"
-    assert buffer.find("000001 ", 0) is None
+    assert found(buffer, "000001 ") == []
 
 
-def test_find_goes_both_ways_into_the_unfinished_line_and_capitals_count_only_if_typed() -> None:
+def test_a_search_reaches_the_unfinished_line_and_capitals_count_only_if_typed() -> None:
     buffer = buffer_of(b"Alpha\nbeta\nALPHA\nalpha tail")
-    assert [buffer.find("alpha", at) for at in (0, 1, 3, 4)] == [1, 3, 4, None]
-    assert [buffer.find("alpha", at, back=True) for at in (9, 4, 3, 1)] == [4, 3, 1, None]
-    assert buffer.find("Alpha", 1) is None
-    assert buffer.find("[", 0) is None, "a bracket is a bracket, not a pattern"
+    assert found(buffer, "alpha") == [1, 3, 4]
+    assert found(buffer, "Alpha") == [1]
+    assert found(buffer, "[") == [], "a bracket is a bracket, not a pattern"
+    assert found(buffer, "/^al?pha/") == [1, 3, 4]
     for number in range(2000):
         buffer.append(b"\n%d %s" % (number, b"y" * 400))
-    assert buffer.find("1999 ", 0) == buffer.lines
-    assert buffer.find("alpha", buffer.lines, back=True) == 4
+    assert found(buffer, "1999 ") == [buffer.lines]
+    assert found(buffer, "alpha") == [1, 3, 4]
+
+
+def test_a_search_sees_through_colours() -> None:
+    buffer = buffer_of(b"\x1b[0;36m(EngineCore pid=65)\x1b[0;0m INFO ready\n\x1b[31mred\n")
+    assert found(buffer, "65) INFO") == [1]
+    assert found(buffer, "31m") == []
 
 
 def test_errors_are_found_by_shape_neighbours_are_one_and_giant_lines_are_none() -> None:
@@ -206,8 +224,8 @@ def test_errors_are_found_by_shape_neighbours_are_one_and_giant_lines_are_none()
     assert (buffer.errors, buffer.warnings) == (3, 1)
     assert [buffer.next_error(at) for at in (0, 2, 3, 5, 7)] == [2, 5, 5, 7, None]
     assert [buffer.next_error(at, back=True) for at in (99, 7, 5, 2)] == [7, 5, 2, None]
-    assert buffer.row(1).error
-    assert not buffer.row(0).error
+    assert LogLens(buffer).row(1).error
+    assert not LogLens(buffer).row(0).error
 
 
 def test_the_longest_silence_comes_from_the_logs_own_clock_over_midnight() -> None:
@@ -233,3 +251,37 @@ def test_without_stamps_silence_is_told_by_arrival_and_a_moving_bar_is_not_silen
     assert [(s.line, s.seconds, s.by) for s in buffer.silences()] == [(3, 13.0, "arrival")]
     assert buffer.arrived(1) is None
     assert buffer.arrived(2) == 100.0
+
+
+def test_a_bar_that_moved_between_two_time_stamps_is_no_silence_but_one_that_stands_is() -> None:
+    bar = b"Loading shards:  58%% | 37/64 [%s<01:06,  2.46s/it]\r"
+    moving = buffer_of(
+        b"[2026-11-29 12:33:58 TP0] Load weight begin\n"
+        + b"".join(bar % at for at in (b"00:00", b"01:31"))
+        + b"Loading shards: 100% | 64/64 [02:39<00:00,  2.50s/it]\n"
+        b"[2026-11-29 12:36:39 TP0] Load weight end\n"
+    )
+    assert moving.silences() == [], "161 s between the stamps, of which the bar moved 159"
+    hung = buffer_of(
+        b"[2026-11-29 12:36:44 TP0] Capture begin\n"
+        b"Capturing (bs=16):  50% | 4/8 [00:25<00:25,  6.4s/it]\n"
+        b"[2026-11-29 20:36:44 TP0] Received SIGTERM\n"
+    )
+    assert [(s.line, s.seconds) for s in hung.silences()] == [(3, 8 * 3600 - 25)]
+
+
+def test_a_bar_seen_moving_is_no_silence_whatever_the_stamps_around_it_say() -> None:
+    buffer = buffer_of(b"[2026-11-29 10:00:00 TP0] old\n")
+    buffer.append(b"[2026-11-29 11:00:00 TP0] Load weight begin\n", at=3600.0)
+    for second in range(60):
+        buffer.append(b"\rshards %d" % second, at=3601.0 + second)
+    buffer.append(b"\n[2026-11-29 11:01:02 TP0] Load weight end\n", at=3662.0)
+    assert [(s.line, s.seconds) for s in buffer.silences()] == [(2, 3600.0)], "the hour before we came counts"
+
+
+def test_silence_is_not_measured_over_bytes_whose_arrival_nobody_saw() -> None:
+    buffer = LogBuffer()
+    buffer.append(b"a\n", at=100.0)
+    buffer.append(b"b\nc\n")  # read after a link was lost for an hour
+    buffer.append(b"d\n", at=3700.0)
+    assert buffer.silences() == []

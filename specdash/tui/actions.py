@@ -78,8 +78,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
     _later("pane.bench", "4", "bench", "the benchmark", "move"),
     _later("pane.compare", "5", "compare", "the comparison", "move"),
     Action("pane.zoom", ("z",), "z", "zoom", "the pane alone; again, or esc: all of them", "move", width=80),
-    Action("back", ("escape",), "esc", "back", "back: leave the search, the zoom, the dialog", "move"),
+    Action("back", ("escape",), "esc", "back", "back: leave the search, the filter, the zoom", "move"),
     Action("log.find", ("slash",), "/", "find", "search in the log", "log", "log", width=60),
+    Action("log.filter", ("ampersand",), "&", "filter", "only the lines that match", "log", "log", width=160),
     Action("log.find_next", ("n",), "n", "next", "the next hit", "log", "log"),
     Action("log.find_previous", ("N",), "N", "previous", "the hit before", "log", "log"),
     Action("log.error", ("e",), "e", "error", "the next error", "log", "log", width=60),
@@ -103,11 +104,20 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "log",
         width=160,
     ),
+    Action("log.polls", ("p",), "p", "polls", "show the polls of others, or hide them", "log", "log"),
     Action("log.mark", ("m",), "m", "mark", "mark the line, or take the mark away", "log", "log"),
     Action(
         "copy", ("y",), "y", "copy", "copy the selection, the line, or the screen", "log", "log", width=130
     ),
-    Action("log.save", ("ctrl+s",), "ctrl+s", "save", "save the log as received to a file", "log", "log"),
+    Action(
+        "log.save",
+        ("ctrl+s",),
+        "ctrl+s",
+        "save",
+        "save the log, or what is filtered, to a file",
+        "log",
+        "log",
+    ),
     Action(
         "view.freeze", ("space",), "space", "freeze", "hold the display; data goes on", "view", "dashboard"
     ),

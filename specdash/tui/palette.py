@@ -12,6 +12,7 @@ from textual.content import Content
 from specdash.sanitise import sanitise
 from specdash.tui.actions import shown
 from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.screens.logkeys import log_commands
 from specdash.tui.widgets.choices import choices
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
             yield Command(
                 f"{action.verb}  ({action.label})", action.help, partial(board.action_run, action.id), True
             )
+    for name, text, do in log_commands(board):
+        yield Command(name, text, do)
     if board.watch_only:
         yield Command("unlock", "act after all: connect again with all keys", board.acting.unlock, True)
     else:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from specdash.history.recording import Recording
 from specdash.history.replay import ReplaySource
+from specdash.loglens import LogLens
 from specdash.monitor import frames
 from specdash.rules import default_rules
 from specdash.source import Source
@@ -92,7 +93,8 @@ def test_the_log_has_its_bytes_and_a_rule_where_a_phase_begins(tmp_path: Path) -
     source.jump(9.0)
     buffer = source.log("700:5")
     assert buffer is not None
-    rows = [buffer.row(row) for row in range(buffer.first_row, buffer.rows)]
+    lens = LogLens(buffer)
+    rows = [lens.row(row) for row in range(lens.first_row, lens.rows)]
     assert [row.kind for row in rows] == ["phase", "line", "phase", "line"]
     assert "weights" in rows[2].text
     assert buffer.arrived(2) == T0 + 5

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specdash.logbuffer import Row as LogRow
+from specdash.loglens import Row as LogRow
+from specdash.logpattern import searched
 from specdash.rules import grammar_of
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.logline import Form, line_row
@@ -14,9 +15,11 @@ VLLM, SGLANG = grammar_of("vllm"), grammar_of("sglang")
 ROUTE = "(APIServer pid=26875) INFO 11-29 17:08:36 [launcher.py:195] Route: /v1/chat/completions"
 
 
-def shown(text: str, engine: str | None = "vllm", form: Form = "short", needle: str = "") -> str:
+def shown(text: str, engine: str | None = "vllm", form: Form = "short", needle: str = "no such") -> str:
     grammar = grammar_of(engine) if engine else None
-    return text_of(line_row(LogRow("line", 1, text), form=form, grammar=grammar, needle=needle))
+    return text_of(
+        line_row(LogRow("line", 1, text), form=form, grammar=grammar, shape=searched(needle).shape)
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,7 @@ def test_a_wrapped_line_has_room_for_the_place_and_a_printed_one_for_everything(
 
 
 def test_a_line_found_by_what_the_short_form_leaves_out_is_shown_as_printed_with_the_hit() -> None:
-    found = line_row(LogRow("line", 1, ROUTE), grammar=VLLM, needle="launcher")
+    found = line_row(LogRow("line", 1, ROUTE), grammar=VLLM, shape=searched("launcher").shape)
     assert text_of(found) == f" {ROUTE}"
     assert [span.text for span in found if span.tone == "hit"] == ["launcher"]
     assert shown(ROUTE, needle="route") == " 17:08:36 API  Route: /v1/chat/completions"

@@ -8,6 +8,9 @@ from textual.geometry import Offset
 from textual.selection import Selection
 
 from specdash.logbuffer import LogBuffer
+from specdash.loglens import LogLens
+from specdash.logpattern import searched
+from specdash.tui.paint import text_of
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets.logline import hits, time_text
 from specdash.tui.widgets.logreader import LogReader
@@ -25,6 +28,10 @@ class Viewer(App[None]):
     def __init__(self, buffer: LogBuffer) -> None:
         super().__init__()
         self.buffer = buffer
+        self.told: list[str] = []
+
+    def on_log_search_told(self, event: LogReader.Told) -> None:
+        self.told.append(text_of(event.words))
 
     def get_default_screen(self) -> TonedScreen:
         return TonedScreen()
@@ -143,20 +150,36 @@ async def test_what_falls_out_of_memory_does_not_move_what_is_read() -> None:
         assert app.shown == before
 
 
-async def test_find_goes_from_the_newest_back_then_on_and_round_and_marks_the_hits() -> None:
+async def test_find_goes_from_the_newest_back_then_on_and_round_and_says_which_hit_it_is() -> None:
     buffer = filled(50)
     buffer.append(b"needle one\n" + numbered(range(51, 60)) + b"a Needle two, needle\n")
     app = Viewer(buffer)
     async with app.run_test(size=(40, 10)) as pilot:
         await pilot.pause()
-        assert app.view.find("needle")
+        app.view.find("needle")
         await pilot.pause()
         assert "▌a Needle two, needle" in app.shown
-        assert app.view.find_next()
+        assert not app.view.follow
+        assert app.view.landed is not None
+        assert (app.view.landed.number, app.view.landed.many) == (2, 2)
+        assert app.told == []
+        app.view.find_next()
         await pilot.pause()
         assert "▌needle one" in app.shown, "round the end"
-        assert not app.view.find("nothing like it")
-        assert not app.view.follow
+        assert app.told == ["hit 1 of 2, begun again from the top"]
+        app.view.find_next(back=True)
+        await pilot.pause()
+        assert app.told[1:] == ["hit 2 of 2, begun again from the end"]
+        buffer.append(b"third needle")
+        app.look()
+        app.view.find_next()
+        await pilot.pause()
+        assert app.view.landed is not None
+        assert (app.view.landed.number, app.view.landed.many) == (3, 3), "the unfinished line counts, too"
+        app.view.find("nothing like it")
+        await pilot.pause()
+        assert app.told[2:] == ["not found: nothing like it"]
+        assert "▌third needle" in app.shown, "it stays where it was"
 
 
 async def test_errors_marks_and_silences_are_jumped_to() -> None:
@@ -166,13 +189,14 @@ async def test_errors_marks_and_silences_are_jumped_to() -> None:
     app = Viewer(buffer)
     async with app.run_test(size=(40, 10)) as pilot:
         await pilot.pause()
-        assert app.view.next_error()
+        app.view.next_error()
         await pilot.pause()
         assert "▌RuntimeError: boom" in app.shown
-        silence = app.view.next_silence()
-        assert silence is not None
-        assert silence.seconds == 8 * 3600
+        app.view.next_silence()
         await pilot.pause()
+        assert app.told == [
+            "8:00:00 of silence before line 2   1 of 1, longest first, by the log's own times"
+        ]
         assert "▌18:00:00 b" in app.shown
         assert app.view.toggle_mark() is True
         app.view.sync()
@@ -252,7 +276,7 @@ async def test_the_mouse_selects_text_without_the_gutter() -> None:
 
 def test_a_selection_reaches_beyond_the_screen_by_line_and_column() -> None:
     view = LogReader()
-    view.buffer = filled(1000)
+    view.lens = LogLens(filled(1000))
     chosen = view.get_selection(Selection(Offset(6, 9), Offset(5, 799)))
     assert chosen is not None
     lines = chosen[0].split("\n")
@@ -290,9 +314,14 @@ async def test_hostile_text_stays_text_and_every_line_keeps_its_width() -> None:
 
 
 def test_hits_follow_the_rule_for_capitals_and_survive_odd_letters() -> None:
-    assert [span.text for span in hits("aXbxc", "x", "plain") if span.tone == "hit"] == ["X", "x"]
-    assert [span.text for span in hits("aXbxc", "X", "plain") if span.tone == "hit"] == ["X"]
-    assert "".join(span.text for span in hits("İx and x", "x", "plain")) == "İx and x"
+    def marked(text: str, words: str) -> list[str]:
+        return [span.text for span in hits(text, searched(words).shape, "plain") if span.tone == "hit"]
+
+    assert marked("aXbxc", "x") == ["X", "x"]
+    assert marked("aXbxc", "X") == ["X"]
+    assert marked("a.b", ".") == ["."]
+    assert marked("a1b22", r"/\d+/") == ["1", "22"]
+    assert "".join(span.text for span in hits("İx and x", searched("x").shape, "plain")) == "İx and x"
 
 
 def test_what_was_there_before_us_has_no_time_of_arrival() -> None:

@@ -18,9 +18,10 @@ from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.listing import Listing
 from specdash.tui.pace import Pace
-from specdash.tui.paint import Span, dim, row
-from specdash.tui.screens.detail import detail
+from specdash.tui.paint import dim, row
+from specdash.tui.screens.detail import detail, detail_of_line
 from specdash.tui.screens.handlers import HANDLERS
+from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.screens.telling import Telling
 from specdash.tui.widgets.alerts import AlertLine
@@ -31,6 +32,7 @@ from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.linkpanels import link_panel
 from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.logprompt import LogPrompt
 from specdash.tui.widgets.panel import Banner, PanelPane
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
@@ -98,7 +100,7 @@ class Dashboard(Telling):
                 yield StepsPane(id="steps")
         with Vertical(id="foot"):
             yield AlertLine(id="alert")
-            yield Input(id="search", placeholder="find in the log", compact=True)
+            yield LogPrompt(id="search", compact=True)
             yield KeyLine(id="keys")
         yield Sentence(id="sentence")
 
@@ -318,12 +320,9 @@ class Dashboard(Telling):
         self._look_keys()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
-        """Find it."""
+        """Find it, or show nothing else."""
         event.stop()
-        self.search(False)
-        log = self.query_one(LogPane)
-        if event.value and not log.find(event.value):
-            self.flash(row(dim("not found: "), Span(event.value)))
+        submitted(self, event.value)
 
     def on_descendant_focus(self) -> None:
         """Other panes have other keys."""
@@ -332,3 +331,11 @@ class Dashboard(Telling):
     def on_log_view_moved(self) -> None:
         """The frame of the log says whether it follows."""
         self.query_one(LogPane).retitle()
+
+    def on_log_search_told(self, event: LogPane.Told) -> None:
+        """What a search found."""
+        self.flash(event.words)
+
+    def on_log_reader_opened(self) -> None:
+        """All of a line."""
+        detail_of_line(self)

@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from rich.cells import chop_cells
-
-from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.paint import Row, dim, row
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.entrydetail import entry_rows, entry_title
 from specdash.tui.widgets.gpudetail import gpu_rows, gpu_title
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.logrecord import record_of, record_rows, record_title
 from specdash.tui.widgets.painted import Choosing
 from specdash.tui.widgets.rail import Rail, phases
 from specdash.tui.widgets.startdetail import phase_rows, phase_title, step_rows_of, step_title
@@ -101,17 +100,17 @@ def detail_of_chosen(board: Dashboard) -> None:
         if isinstance(board.focused, pane):
             detail(board, kind, board.focused.marked or 0)
             return
-    _line(board)
+    detail_of_line(board)
 
 
-def _line(board: Dashboard) -> None:
+def detail_of_line(board: Dashboard) -> None:
+    """The whole record of the log that the chosen line belongs to."""
     log = board.query_one(LogPane)
     buffer, line = log.buffer, log.line_here
     if buffer is None or line is None:
         board.flash(row(dim("no line to look at")))
         return
-    text = buffer.text(line)
-    title = row(Span(f"line {line:,}", "strong"), dim(f" of {buffer.lines:,}, as it was printed"))
-    board.app.push_screen(
-        Overlay(lambda: title, lambda width: [row(part) for part in chop_cells(text, width)], again="enter")
-    )
+    first, last = record_of(buffer, line, log.grammar)
+    texts = [buffer.text(number) for number in range(first, last + 1)]
+    title = record_title(first, last, buffer.lines)
+    board.app.push_screen(Overlay(lambda: title, lambda width: record_rows(texts, width), again="enter"))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from textual.widget import Widget
 
 from specdash.monitor.alerts import foremost
-from specdash.tui import files, say
 from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.listing import LISTING_HANDLERS
-from specdash.tui.paint import Span, dim, row
+from specdash.tui.paint import dim, row
 from specdash.tui.screens.help import HelpScreen
+from specdash.tui.screens.logkeys import LOG_HANDLERS, leave
 from specdash.tui.screens.looking import LOOKING_HANDLERS
 from specdash.tui.widgets.choices import ChoiceStrip, choices
 from specdash.tui.widgets.gpus import GpuPane
@@ -24,18 +24,8 @@ if TYPE_CHECKING:
     from specdash.tui.screens.dashboard import Dashboard
 
 
-NEWLINE = "\n"
-
-
 def _log(board: Dashboard) -> LogPane:
     return board.query_one(LogPane)
-
-
-def _on_log(do: Callable[[LogPane], object]) -> Callable[[Dashboard], None]:
-    def handler(board: Dashboard) -> None:
-        do(_log(board))
-
-    return handler
 
 
 def _vertical(
@@ -107,6 +97,8 @@ def _back(board: Dashboard) -> None:
     log = _log(board)
     if board.has_class("-searching"):
         board.search(False)
+    elif leave(board):
+        return
     elif board.zoomed:
         board.zoom(None)
     elif board.selections:
@@ -116,72 +108,6 @@ def _back(board: Dashboard) -> None:
     elif log.needle:
         log.find("")
         log.to_end()
-
-
-def _found(what: str, do: Callable[[LogPane], bool]) -> Callable[[Dashboard], None]:
-    def handler(board: Dashboard) -> None:
-        if not do(_log(board)):
-            board.flash(row(dim(f"no {what}")))
-
-    return handler
-
-
-def _silence(board: Dashboard) -> None:
-    silence = _log(board).next_silence()
-    if silence is None:
-        board.flash(row(dim("no silence of 5 s or more")))
-    else:
-        clock = "by the log's own times" if silence.by == "stamps" else "by arrival"
-        words = f"{say.age(silence.seconds)} of silence before line {silence.line:,}"
-        board.flash(row(Span(words), dim(f"   {clock}")))
-
-
-def _times(board: Dashboard) -> None:
-    mode = _log(board).next_times()
-    told = {
-        "short": "times as the log prints them, without dates",
-        "printed": "lines as the log prints them",
-        "arrival": "when each line came, on this machine's clock; blank: before we looked",
-        "age": "how long ago each line came; blank: before we looked",
-    }
-    board.flash(row(dim(told[mode])))
-
-
-def _mark(board: Dashboard) -> None:
-    marked = _log(board).toggle_mark()
-    if marked is not None:
-        _log(board).sync()
-        board.flash(row(dim("marked: [ and ] come back here" if marked else "mark taken away")))
-
-
-def _copy(board: Dashboard) -> None:
-    text = board.get_selected_text() or _log(board).chosen_text()
-    if not text:
-        board.flash(row(dim("nothing to copy")))
-        return
-    board.app.copy_to_clipboard(text)
-    what = f"{say.plural(text.count(NEWLINE) + 1, 'line')} copied"
-    _written(board, "copied.txt", text.encode(), what, "where the terminal has no clipboard: ")
-
-
-def _save(board: Dashboard) -> None:
-    buffer = _log(board).buffer
-    if buffer is None or not buffer.lines:
-        board.flash(row(dim("no log to save")))
-        return
-    data = b"\n".join(buffer.raw(line) for line in range(buffer.first_line, buffer.lines + 1))
-    name = board.server.name.replace(":", "-") if board.server else "server"
-    _written(board, f"{name}.log", data, f"{say.plural(buffer.lines, 'line')} saved", "")
-
-
-def _written(board: Dashboard, name: str, data: bytes, what: str, why: str) -> None:
-    """Write a file and say so, or why it could not be."""
-    try:
-        where = files.write(name, data)
-    except OSError as error:
-        board.flash(row(Span(f"not written: {error}", "bad")))
-    else:
-        board.flash(row(Span(what), dim(f"   {why}{where}")))
 
 
 def _freeze(board: Dashboard) -> None:
@@ -232,20 +158,7 @@ HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "pane.steps": _pane("side"),
     "pane.zoom": _zoom,
     "back": _back,
-    "log.find": lambda board: board.search(True),
-    "log.find_next": _found("other hit", lambda log: log.find_next()),
-    "log.find_previous": _found("other hit", lambda log: log.find_next(back=True)),
-    "log.error": _found("line that reads like an error", lambda log: log.next_error()),
-    "log.error_previous": _found("line that reads like an error", lambda log: log.next_error(back=True)),
-    "log.phase": _found("later phase", lambda log: log.next_phase()),
-    "log.phase_previous": _found("earlier phase", lambda log: log.next_phase(back=True)),
-    "log.gap": _silence,
-    "log.follow": _on_log(LogPane.toggle_follow),
-    "log.wrap": _on_log(LogPane.toggle_wrap),
-    "log.time": _times,
-    "log.mark": _mark,
-    "copy": _copy,
-    "log.save": _save,
+    **LOG_HANDLERS,
     "view.freeze": _freeze,
     "alert.ack": _acknowledge,
     "conn.retry": _retry,

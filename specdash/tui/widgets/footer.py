@@ -12,10 +12,10 @@ MOST = 9
 ALWAYS = ("palette", "help", "quit")
 ORDER = (
     "log.find", "log.error", "log.follow", "pane.zoom", "log.phase", "log.gap", "copy", "log.wrap",
-    "log.time", "server.kill", "server.restart", "conn.retry",
+    "log.time", "log.filter", "server.kill", "server.restart", "conn.retry",
 )  # fmt: skip
 """Most useful first. Which of them are shown at which width stands in the table."""
-SEARCHING: tuple[tuple[str, str], ...] = (("enter", "find"), ("esc", "back"))
+SEARCHING: tuple[tuple[str, str], ...] = (("enter", "go"), ("esc", "back"))
 
 
 def _key(label: str, verb: str, action: str | None = None) -> Row:

@@ -37,6 +37,7 @@ class LogPane(LogReader):
     def show(self, state: HostState, server: Server | None, buffer: LogBuffer | None) -> None:
         """Show the log of a server."""
         if self.server is not None and server is not None and self.server.key != server.key:
+            self.forget_sought()
             self.to_end()
         if server is not None and (self.server is None or self.server.engine != server.engine):
             from specdash.rules import grammar_of  # not needed for the first picture
@@ -59,7 +60,7 @@ class LogPane(LogReader):
         root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root and diagnosis.line), None)
         if root is None or root.line is None or not self.buffer.first_line <= root.line <= self.buffer.lines:
             return
-        if self._led_to != (server.key, root.line) and self.follow:
+        if self._led_to != (server.key, root.line) and self.follow and not self.filter_words:
             self._led_to = (server.key, root.line)
             self.jump(root.line)
 
@@ -81,15 +82,52 @@ class LogPane(LogReader):
             title = row(title, Span("  ‖ HELD", "accent"))
             if self.waiting:
                 title = row(title, dim(f" +{say.plural(self.waiting, 'line')}"))
-        if self.needle:
-            title = row(title, dim("  /"), Span(self.needle))
         words = [say.plural(buffer.lines, "line")]
         if self.current is not None:
             words[0] = f"line {self.current:,} of {buffer.lines:,}"
         words.append(say.plural(buffer.warnings, "warning"))
         words.append(say.plural(buffer.errors, "error"))
-        if self.server is not None and self.server.polls_hidden:
-            words.append(f"{say.plural(self.server.polls_hidden, 'poll')} hidden")
+        words += self._polls()
         if buffer.first_line > 1:
             words.append(f"kept from line {buffer.first_line:,}")
-        return title, row(dim(" · ".join(words)))
+        return row(title, *self._sought(buffer)), row(dim(" · ".join(words)))
+
+    def _sought(self, buffer: LogBuffer) -> list[Row]:
+        """The filter and the search, as long as they are on."""
+        out = []
+        share = self.share
+        far = "" if share is None else f", {share * 100:.0f} % looked through; esc stops"
+        matches = self.lens.matches if self.lens is not None else None
+        if matches is not None:
+            many = f", {self.matching:,} of {say.plural(buffer.lines, 'line')}"
+            end = far or "; esc takes it away"
+            out.append(row(Span("  filter: ", "accent"), Span(self.filter_words), dim(many + end)))
+        if self.needle:
+            hit = self.landed
+            number = f" {hit.number:,} of {hit.many:,}" if hit is not None else ""
+            out.append(row(dim("  /"), Span(self.needle), dim(number + ("" if matches else far))))
+        elif far and matches is None:
+            out.append(row(dim(far.replace(", ", "  ", 1))))
+        return out
+
+    def _polls(self) -> list[str]:
+        """How many access lines of polls are not shown: our own, and those of others."""
+        own = self.server.polls_hidden if self.server is not None else 0
+        lens = self.lens
+        hidden = lens is not None and not lens.polls and lens.matches is None
+        others = lens.buffer.polls.count if lens is not None and hidden else 0
+        if not own + others:
+            return []
+        theirs = "" if not others else f", {others:,} of them not ours" if own else " by others"
+        return [f"{say.plural(own + others, 'poll')}{theirs} hidden"]
+
+    def nothing(self) -> tuple[Row, ...]:
+        """Why no row is shown."""
+        if self.filter_words and self.buffer is not None and self.buffer.lines:
+            far = self.lens is not None and self.lens.matches is not None and self.lens.matches.share < 1
+            word = " no line so far matches " if far else " no line matches "
+            return (
+                row(dim(word), Span(self.filter_words)),
+                row(dim(" esc takes the filter away, & changes it")),
+            )
+        return super().nothing()

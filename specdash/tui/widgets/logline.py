@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time as clocks
 from typing import TYPE_CHECKING, Literal
 
@@ -11,7 +12,7 @@ from specdash.tui.widgets.logprefix import LEVELS, head
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.logbuffer import Row as LogRow
+    from specdash.loglens import Row as LogRow
 
 TimeMode = Literal["short", "printed", "arrival", "age"]
 TIME_MODES: tuple[TimeMode, ...] = ("short", "printed", "arrival", "age")
@@ -41,19 +42,16 @@ def time_text(mode: TimeMode, arrived: float | None, now: float) -> str:
     return f"{say.clock(now - arrived):>8} "
 
 
-def hits(text: str, needle: str, tone: Tone) -> list[Span]:
-    """The text with every occurrence of ``needle`` marked, by the rule of the search for capitals."""
-    if not needle:
+def hits(text: str, shape: re.Pattern[str] | None, tone: Tone) -> list[Span]:
+    """The text with every occurrence of what is searched marked."""
+    if shape is None:
         return [Span(text, tone)]
-    hay, pin = (text, needle) if needle != needle.lower() else (text.lower(), needle)
-    if len(hay) != len(text):  # lower() changed the length: positions would lie
-        hay = text
     out: list[Span] = []
-    start, at = 0, hay.find(pin)
-    while at >= 0:
-        out += [Span(text[start:at], tone), Span(text[at : at + len(pin)], "hit")]
-        start = at + len(pin)
-        at = hay.find(pin, start)
+    start = 0
+    for found in shape.finditer(text):
+        if found.end() > found.start():
+            out += [Span(text[start : found.start()], tone), Span(found[0], "hit")]
+            start = found.end()
     return [*out, Span(text[start:], tone)]
 
 
@@ -78,24 +76,27 @@ def line_row(
     prefix: str = "",
     form: Form = "short",
     grammar: Grammar | None = None,
-    needle: str = "",
+    shape: re.Pattern[str] | None = None,
     current: bool = False,
 ) -> Row:
-    """A line of the log. ``grammar``: what its prefixes look like; ``current``: the one jumped to.
+    """A line of the log. ``grammar``: what its prefixes look like; ``shape``: what is searched for;
+    ``current``: the one jumped to.
 
     A line that was found by what a short form leaves out is shown as it was printed.
     """
     tone: Tone = "bad" if entry.error else "plain"
     pieces = _pieces(entry, form, grammar, tone)
-    marked = [hit for piece in pieces for hit in hits(piece.text, needle, piece.tone)]
-    if needle and form != "printed" and not any(span.tone == "hit" for span in marked):
-        printed = hits(entry.text, needle, tone)
+    marked = [hit for piece in pieces for hit in hits(piece.text, shape, piece.tone)]
+    if shape is not None and form != "printed" and not any(span.tone == "hit" for span in marked):
+        printed = hits(entry.text, shape, tone)
         marked = printed if any(span.tone == "hit" for span in printed) else marked
     return row(Span("▌" if current else " ", "accent"), dim(prefix), *marked)
 
 
 def rule_row(entry: LogRow, width: int) -> Row:
-    """A rule across the view."""
+    """A rule across the view; polls that are hidden are none, and leave a dim word."""
+    if entry.kind == "fold":
+        return row(dim(f" ··· {clip(entry.text, width - 6)}"))
     lead = {"phase": "▸", "gap": "▲", "mark": "◆"}[entry.kind] if entry.kind != "line" else ""
     tone: Tone = "warn" if entry.kind == "gap" else "accent"
     head = row(

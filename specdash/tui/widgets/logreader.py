@@ -1,25 +1,26 @@
-"""Reading a log: search, jumps, marks, ways to show it, copying."""
+"""Reading a log: jumps, marks, ways to show it, the mouse, copying."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from textual import events
+from textual.message import Message
 from textual.selection import Selection
 
-from specdash.tui.paint import text_of
+from specdash.tui import say
+from specdash.tui.paint import Span, dim, row, text_of
 from specdash.tui.widgets import logjump
 from specdash.tui.widgets.logline import GUTTER, TIME_MODES, TimeMode
-from specdash.tui.widgets.logview import LogView
-
-if TYPE_CHECKING:
-    from specdash.logscan import Silence
+from specdash.tui.widgets.logsearch import LogSearch
 
 SELECT_MOST = 20_000
 """Lines that one selection copies at most."""
 
 
-class LogReader(LogView):
+class LogReader(LogSearch):
     """A log view that a person moves about in."""
+
+    class Opened(Message):
+        """All of the current line is wanted."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -40,66 +41,54 @@ class LogReader(LogView):
         self.sync()
         return self.times
 
-    def jump(self, line: int) -> None:
-        """Hold the view with that line in its upper third, marked."""
-        buffer = self.buffer
-        if buffer is None:
-            return
-        self.hold()
-        self.current = line
-        above = self.scrollable_content_region.height // 3
-        self.scroll_to(y=max(0, buffer.row_of(line) - buffer.first_row - above), animate=False, force=True)
-        self.follow = False
-        self._note_top()
-        self._pieces = None
-        self.refresh()
-        self.post_message(self.Moved())
+    # ---- jumping; what there is to say of it is told ------------------------------------------------
 
-    @property
-    def _here(self) -> int:
-        """The line that a jump starts from."""
-        if self.buffer is None:
-            return 0
-        if self.current is not None:
-            return self.current
-        return self.buffer.lines + 1 if self.follow else self._top_line
-
-    # ---- jumping; each says whether it found something ---------------------------------------------
-
-    def find(self, needle: str) -> bool:
-        """Search: backwards while following (the newest hit), else onwards from here."""
-        self.needle = needle
-        self.repaint()
-        return self.find_next(back=self.follow)
-
-    def find_next(self, *, back: bool = False) -> bool:
-        """The next hit."""
-        return self._land(
-            logjump.hit(self.buffer, self.needle, self._here, back=back) if self.buffer else None
-        )
-
-    def next_error(self, *, back: bool = False) -> bool:
+    def next_error(self, *, back: bool = False) -> None:
         """The next error; while following, the newest."""
+        lens = self.lens
+        if lens is None:
+            return
         back = back or self.follow
-        return self._land(logjump.error(self.buffer, self._here, back=back) if self.buffer else None)
+        found = logjump.error(lens, self.here, back=back)
+        if found is not None:
+            line, wrapped = found
+            self.jump(line)
+            if wrapped:
+                self._tell(row(dim("the errors, again from the " + ("end" if back else "top"))))
+            return
+        errors, warnings = lens.buffer.errors, say.plural(lens.buffer.warnings, "warning")
+        if errors:
+            words = f"no error among the lines that match {self.filter_words}: {errors:,} in the whole log"
+        else:
+            words = f"no line reads like an error in {say.plural(lens.buffer.lines, 'line')}, {warnings}"
+        self._tell(row(dim(words)))
 
-    def next_phase(self, *, back: bool = False) -> bool:
+    def next_phase(self, *, back: bool = False) -> None:
         """The line under the next rule, or the one before."""
-        return self._land(logjump.rule(self.buffer, self._here, back=back) if self.buffer else None)
-
-    def next_silence(self) -> Silence | None:
-        """The longest silence; again: the next longest."""
-        silences = self.buffer.silences() if self.buffer is not None else []
-        if not silences:
-            return None
-        self._silence = (self._silence + 1) % len(silences)
-        self.jump(silences[self._silence].line)
-        return silences[self._silence]
-
-    def _land(self, line: int | None) -> bool:
+        line = logjump.rule(self.lens, self.here, back=back) if self.lens is not None else None
         if line is not None:
             self.jump(line)
-        return line is not None
+        else:
+            self._tell(row(dim(f"no phase or mark {'above' if back else 'below'}")))
+
+    def next_silence(self) -> None:
+        """The longest silence; again: the next longest."""
+        if self.buffer is not None:
+            self.look_for_silences(self._land_silence)
+
+    def _land_silence(self) -> None:
+        self._silences = False
+        silences = self.buffer.silences() if self.buffer is not None else []
+        if not silences:
+            self._tell(row(dim("no silence of 5 s or more")))
+            return
+        self._silence = (self._silence + 1) % len(silences)
+        silence = silences[self._silence]
+        clock = "by arrival" if silence.by == "arrival" else "by the log's own times"
+        taken = self.reveal(silence.line)
+        words = f"{say.age(silence.seconds)} of silence before line {silence.line:,}"
+        order = f"   {self._silence + 1} of {len(silences)}, longest first, {clock}"
+        self._tell(row(Span(words), dim(order + taken)))
 
     @property
     def line_here(self) -> int | None:
@@ -117,23 +106,40 @@ class LogReader(LogView):
             return False
         return self.buffer.rule(line, "mark", f"marked at line {line:,}")
 
-    # ---- copying -------------------------------------------------------------------------------------
+    # ---- the mouse -----------------------------------------------------------------------------------
 
-    def _text(self, number: int) -> str:
-        assert self.buffer is not None
-        return text_of(self._displayed(self.buffer.row(number)))
+    def on_click(self, event: events.Click) -> None:
+        """A click chooses a line, on hidden polls shows them; a second one shows all of the line."""
+        at = event.get_content_offset(self)
+        if at is None or self.lens is None or self.screen.selections:
+            return
+        pieces = self._pieces if self._pieces is not None else self._layout()
+        if at.y >= len(pieces):
+            return
+        place = self.lens.place(pieces[at.y].row)
+        if place.kind == "fold":
+            self.show_polls(True)
+            return
+        self.hold()
+        self.current = min(place.line, self.lens.buffer.lines)
+        self.refresh()
+        self.post_message(self.Moved())
+        if event.chain > 1:
+            self.post_message(self.Opened())
+
+    # ---- copying -------------------------------------------------------------------------------------
 
     def get_selection(self, selection: Selection) -> tuple[str, str] | None:
         """The selected text, without the gutter."""
-        buffer = self.buffer
-        if buffer is None or not buffer.rows:
+        lens = self.lens
+        if lens is None or lens.rows == lens.first_row:
             return None
-        first = selection.start.y if selection.start else buffer.first_row
-        last = selection.end.y if selection.end else buffer.rows - 1
-        first, last = max(first, buffer.first_row), min(last, buffer.rows - 1, first + SELECT_MOST)
+        first = selection.start.y if selection.start else lens.first_row
+        last = selection.end.y if selection.end else lens.rows - 1
+        first, last = max(first, lens.first_row), min(last, lens.rows - 1, first + SELECT_MOST)
         out = []
         for number in range(first, last + 1):
-            text = self._text(number)
+            text = text_of(self._displayed(lens.row(number)))
             start = selection.start.x if selection.start and number == selection.start.y else 0
             end = selection.end.x if selection.end and number == selection.end.y else len(text)
             out.append(text[max(GUTTER, start) : end])
@@ -141,11 +147,12 @@ class LogReader(LogView):
 
     def chosen_text(self) -> str:
         """The line jumped to, or else every line on the screen: as the server printed them."""
-        if self.buffer is None:
+        lens = self.lens
+        if lens is None:
             return ""
         if self.current is not None:
-            return self.buffer.text(self.current)
-        rows = [self.buffer.row(number) for number in dict.fromkeys(piece.row for piece in self._layout())]
+            return lens.buffer.text(self.current)
+        rows = [lens.row(number) for number in dict.fromkeys(piece.row for piece in self._layout())]
         return "\n".join(entry.text for entry in rows if entry.kind == "line")
 
     def text_select_all(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from textual.cache import LRUCache
@@ -11,6 +12,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
+from specdash.loglens import LogLens
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.logline import TimeMode, form_of, line_row, rule_row, time_text
 from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
@@ -18,7 +20,7 @@ from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
     from specdash.logbuffer import LogBuffer
-    from specdash.logbuffer import Row as LogRow
+    from specdash.loglens import Row as LogRow
 
 WIDEST = 8192
 """Cells that can be scrolled sideways; the rest of a giant line is for ``w``."""
@@ -46,7 +48,8 @@ class LogView(ScrollView, can_focus=True):
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
-        self.buffer: LogBuffer | None = None
+        self.lens: LogLens | None = None
+        """What is shown of which log."""
         self.grammar: Grammar | None = None
         """The language of the log: how its lines begin."""
         self.empty: tuple[Row, ...] = ()
@@ -55,10 +58,12 @@ class LogView(ScrollView, can_focus=True):
         self.follow = True
         self.wrap = False
         self.times: TimeMode = "short"
-        self.needle = ""
+        self.shape: re.Pattern[str] | None = None
+        """What is marked as a hit."""
         self.current: int | None = None
         """The line jumped to."""
-        self._seen = (-1, -1)
+        self._seen: tuple[object, ...] = ()
+        self._shape: object = None
         self._held_at = 0
         self._top_line = 1
         self._syncing = False
@@ -73,8 +78,10 @@ class LogView(ScrollView, can_focus=True):
         """Show another log, or what is new in this one."""
         self.now = now
         if buffer is not self.buffer or empty != self.empty:
-            self.buffer, self.empty = buffer, empty
-            self.current, self.follow, self._seen = None, True, (-1, -1)
+            if buffer is not self.buffer:
+                self.lens = self.lens_for(buffer) if buffer is not None else None
+            self.empty = empty
+            self.current, self.follow, self._seen = None, True, ()
             self.repaint()
         if buffer is None:
             self.virtual_size = Size(self.cells, 0)
@@ -83,24 +90,37 @@ class LogView(ScrollView, can_focus=True):
             self.sync()
 
     @property
+    def buffer(self) -> LogBuffer | None:
+        """The log that is shown."""
+        return self.lens.buffer if self.lens is not None else None
+
+    def lens_for(self, buffer: LogBuffer) -> LogLens:
+        """How another log is looked at."""
+        return LogLens(buffer, polls=self.lens.polls if self.lens is not None else False)
+
+    @property
     def behind(self) -> bool:
         """The buffer has grown since it was looked at."""
-        return self.buffer is not None and (self.buffer.version, self.buffer.shape) != self._seen
+        return self.lens is not None and self.lens.stamp != self._seen
+
+    def keep_up(self) -> None:
+        """Look through what the buffer has grown by."""
 
     def sync(self) -> None:
         """Take over what the buffer has grown by; what is held still stays where it is."""
-        buffer = self.buffer
-        if buffer is None or not self.size:
+        lens, buffer = self.lens, self.buffer
+        if lens is None or buffer is None or not self.size:
             return
-        if buffer.shape != self._seen[1]:
-            self._strips.clear()
+        self.keep_up()
+        if lens.shape != self._shape:
+            self._shape = lens.shape
             if self.screen.selections:
                 self.screen.clear_selection()
-        self._seen = (buffer.version, buffer.shape)
+        self._seen = lens.stamp
         width = self.cells if self.wrap else min(WIDEST, buffer.widest + 12)
         self._syncing = True
-        self._resize_content(Size(max(width, self.cells), self._virtual_height(buffer)))
-        top = self.max_scroll_y if self.follow else buffer.row_of(self._top_line) - buffer.first_row
+        self._resize_content(Size(max(width, self.cells), self._virtual_height(lens)))
+        top = self.max_scroll_y if self.follow else lens.row_of(self._top_line) - lens.first_row
         self.scroll_to(y=max(0, top), animate=False, force=True)
         self._syncing = False
         self._note_top()
@@ -119,12 +139,12 @@ class LogView(ScrollView, can_focus=True):
             if scrolls:
                 self.vertical_scrollbar.window_virtual_size = size.height
 
-    def _virtual_height(self, buffer: LogBuffer) -> int:
-        rows = buffer.rows - buffer.first_row
+    def _virtual_height(self, lens: LogLens) -> int:
+        rows = lens.rows - lens.first_row
         if not self.wrap or rows == 0:
             return rows
         height, fit, used = self.scrollable_content_region.height, 0, 0
-        for number in range(buffer.rows - 1, buffer.first_row - 1, -1):
+        for number in range(lens.rows - 1, lens.first_row - 1, -1):
             used += len(self._parts(number))
             if used > height:
                 break
@@ -138,8 +158,8 @@ class LogView(ScrollView, can_focus=True):
         self.refresh()
 
     def _note_top(self) -> None:
-        if self.buffer is not None:
-            self._top_line = self.buffer.line_of(self.buffer.first_row + self.scroll_offset.y)
+        if self.lens is not None:
+            self._top_line = self.lens.line_of(self.lens.first_row + self.scroll_offset.y)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Scrolling up holds the view, scrolling to the end follows again."""
@@ -184,19 +204,20 @@ class LogView(ScrollView, can_focus=True):
             prefix=time_text(self.times, arrived, self.now),
             form=form_of(self.times, wrapped=self.wrap),
             grammar=self.grammar,
-            needle=self.needle,
+            shape=self.shape,
             current=entry.line == self.current,
         )
         return fade(painted) if self.faded else painted
 
     def _strip(self, number: int) -> Strip:
-        assert self.buffer is not None
-        line = self.buffer.line_of(number)
-        settled = line <= self.buffer.settled and self.times != "age"
-        key = (number, line == self.current)
+        """A row as cells. A line that will not change is painted once."""
+        assert self.lens is not None
+        place = self.lens.place(number)
+        settled = place.kind == "line" and place.line <= self.lens.buffer.settled and self.times != "age"
+        key = (place.line, place.line == self.current)
         strip = self._strips.get(key) if settled else None
         if strip is None:
-            strip = strip_of(self, self._displayed(self.buffer.row(number)), action=False)
+            strip = strip_of(self, self._displayed(self.lens.row(number)), action=False)
             if settled:
                 self._strips[key] = strip
         return strip
@@ -207,20 +228,20 @@ class LogView(ScrollView, can_focus=True):
 
     def _layout(self) -> list[Piece]:
         """Which piece stands on each line of the screen."""
-        buffer, height = self.buffer, self.scrollable_content_region.height
-        if buffer is None:
+        lens, height = self.lens, self.scrollable_content_region.height
+        if lens is None:
             return []
-        first = buffer.first_row + self.scroll_offset.y
+        first = lens.first_row + self.scroll_offset.y
         if not self.wrap:
-            return [Piece(number, -1) for number in range(first, min(first + height, buffer.rows))]
+            return [Piece(number, -1) for number in range(first, min(first + height, lens.rows))]
         pieces: list[Piece] = []
         if self.follow:
-            for number in range(buffer.rows - 1, buffer.first_row - 1, -1):
+            for number in range(lens.rows - 1, lens.first_row - 1, -1):
                 pieces = [Piece(number, cell) for cell in self._parts(number)] + pieces
                 if len(pieces) >= height:
                     break
             return pieces[-height:]
-        for number in range(first, buffer.rows):
+        for number in range(first, lens.rows):
             pieces += [Piece(number, cell) for cell in self._parts(number)]
             if len(pieces) >= height:
                 break
@@ -229,7 +250,7 @@ class LogView(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         """One line of cells."""
         width = self.cells
-        if self.buffer is None or self.buffer.rows == 0:
+        if self.lens is None or self.lens.rows == self.lens.first_row:
             return self._render_empty(y, width)
         if self._pieces is None:
             self._pieces = self._layout()
@@ -248,9 +269,13 @@ class LogView(ScrollView, can_focus=True):
         return strip.crop_extend(0, width, blank_style(self))
 
     def _render_empty(self, y: int, width: int) -> Strip:
-        rows = self.empty or (row(Span(" nothing logged yet", "dim")),)
+        rows = self.nothing()
         strip = strip_of(self, rows[y]) if y < len(rows) else Strip([])
         return strip.crop_extend(0, width, blank_style(self))
+
+    def nothing(self) -> tuple[Row, ...]:
+        """What to say where there is no row."""
+        return self.empty or (row(Span(" nothing logged yet", "dim")),)
 
     # ---- moving --------------------------------------------------------------------------------------
 

@@ -1,0 +1,248 @@
+"""What is searched for, or which lines are to be shown: typed words made into something that finds lines.
+
+``text`` finds lines with this text: capitals count; without any, case does not matter. ``/…/`` is a regular
+expression, by the same rule for capitals. ``!`` in front finds the lines without it. Words that begin with
+``@`` and stand in front narrow it: ``@error``, ``@warning`` (errors, too), ``@TP3`` or any other rank or
+process; those go by records, so that a traceback belongs to the line that began it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final, Protocol
+
+from specdash.errors import SpecdashError
+from specdash.monitor.records import parse
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.engines.grammar import Grammar
+    from specdash.logscan import Chunk
+
+LEVELS: Final = ("error", "warning")
+
+
+class PatternError(SpecdashError):
+    """What was typed is no expression."""
+
+
+class Finder(Protocol):
+    """Finds lines."""
+
+    def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
+        """The matching lines of a chunk from ``first`` on, in order. Chunks are asked in order."""
+
+    def single(self, raw: bytes) -> bool:
+        """Whether a line that has not ended yet matches."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Lines with a text."""
+
+    needle: str
+
+    @property
+    def _pin(self) -> tuple[bytes, bool]:
+        pin = self.needle.encode("utf-8", "replace")
+        lower = pin == pin.lower()
+        return pin, lower
+
+    def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
+        """See ``Finder``. A lowered copy is searched twenty times faster than by an expression."""
+        pin, lower = self._pin
+        index = first - chunk.first
+        if index >= len(chunk.starts) or not pin:
+            return
+        base = chunk.starts[index]
+        hay = bytes(chunk.data[base:])
+        hay = hay.lower() if lower else hay
+        at = hay.find(pin)
+        while at >= 0:
+            number = chunk.number_at(base + at)
+            yield number
+            at = hay.find(pin, chunk.end_of(number) - base)
+
+    def single(self, raw: bytes) -> bool:
+        """See ``Finder``."""
+        pin, lower = self._pin
+        return pin in (raw.lower() if lower else raw)
+
+    @property
+    def shape(self) -> re.Pattern[str]:
+        """The same for the text on the screen."""
+        return _compile(re.escape(self.needle), self.needle)
+
+
+@dataclass(frozen=True)
+class Expression:
+    """Lines that an expression is found in, as the screen shows them."""
+
+    shape: re.Pattern[str]
+
+    def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
+        """See ``Finder``."""
+        index = first - chunk.first
+        if index >= len(chunk.starts):
+            return
+        search = self.shape.search
+        body = bytes(chunk.data[chunk.starts[index] : -1])
+        for number, line in enumerate(body.split(b"\n"), first):
+            if search(line.decode("utf-8", "replace")):
+                yield number
+
+    def single(self, raw: bytes) -> bool:
+        """See ``Finder``."""
+        return self.shape.search(clean_line(raw)) is not None
+
+
+@dataclass(frozen=True)
+class Without:
+    """The lines that something else does not find."""
+
+    other: Finder
+
+    def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
+        """See ``Finder``."""
+        found = set(self.other.lines(chunk, first))
+        return (n for n in range(first, chunk.first + len(chunk.starts)) if n not in found)
+
+    def single(self, raw: bytes) -> bool:
+        """See ``Finder``."""
+        return not self.other.single(raw)
+
+
+@dataclass
+class Records:
+    """Whole records: a line that begins one, and what follows until the next begins."""
+
+    grammar: Grammar | None
+    begins: Callable[[Chunk, int], Iterable[int]]
+    """The lines, from one on, at which a record that is wanted may begin or goes on."""
+    wanted: Callable[[bytes], bool]
+    """Whether the record at such a line is wanted."""
+    _open: bool = field(default=False, init=False)
+    """The last line seen belongs to a record that is wanted."""
+
+    def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
+        """See ``Finder``."""
+        end = chunk.first + len(chunk.starts)
+        at = first
+        for number in self.begins(chunk, first):
+            if number < at:
+                continue
+            while self._open and at < number and not self._heads(chunk.line(at)):
+                yield at
+                at += 1
+            self._open = self.wanted(chunk.line(number))
+            at = number
+            if self._open:
+                yield number
+                at = number + 1
+        while self._open and at < end:
+            self._open = not self._heads(chunk.line(at))
+            if self._open:
+                yield at
+            at += 1
+
+    def single(self, raw: bytes) -> bool:
+        """See ``Finder``."""
+        return self.wanted(raw) or (self._open and not self._heads(raw))
+
+    def _heads(self, raw: bytes) -> bool:
+        """A record begins here; without a language every line is one. vLLM names the process on each line."""
+        if self.grammar is None:
+            return True
+        record = parse(raw, 0, self.grammar)
+        return record.begins and (record.time is not None or not record.text.startswith(" "))
+
+
+@dataclass(frozen=True)
+class All:
+    """Lines that all of these find."""
+
+    parts: tuple[Finder, ...]
+
+    def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
+        """See ``Finder``."""
+        found = [set(part.lines(chunk, first)) for part in self.parts]
+        return sorted(set.intersection(*found))
+
+    def single(self, raw: bytes) -> bool:
+        """See ``Finder``."""
+        return all(part.single(raw) for part in self.parts)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was typed, and what finds it."""
+
+    words: str
+    finder: Finder
+    shape: re.Pattern[str] | None
+    """What is marked as a hit in the lines; None: nothing of them is."""
+
+
+def searched(words: str) -> Wanted:
+    """For a search: a text, or ``/an expression/``. Raises ``PatternError``."""
+    finder = _text(words)
+    return Wanted(words, finder, finder.shape)
+
+
+def filtered(words: str, grammar: Grammar | None) -> Wanted:
+    """For a filter (see above). Raises ``PatternError``."""
+    words = words.strip()
+    parts: list[Finder] = []
+    rest = words
+    while rest.startswith("@"):
+        name, _, rest = rest.partition(" ")
+        rest = rest.lstrip()
+        if name != "@":
+            parts.append(_records(name[1:], grammar))
+    shape = None
+    if rest.startswith("!") and len(rest) > 1:
+        parts.append(Without(_text(rest[1:])))
+    elif rest:
+        finder = _text(rest)
+        parts.append(finder)
+        shape = finder.shape
+    return Wanted(words, parts[0] if len(parts) == 1 else All(tuple(parts)), shape)
+
+
+def _text(words: str) -> Text | Expression:
+    if len(words) > 2 and words[0] == words[-1] == "/":
+        try:
+            return Expression(_compile(words[1:-1], re.sub(r"\\.", "", words[1:-1])))
+        except re.error as error:
+            raise PatternError(f"no expression: {error}") from None
+    return Text(words)
+
+
+def _compile(source: str, letters: str) -> re.Pattern[str]:
+    """Case counts where capitals were typed; by ASCII alone, as bytes are compared."""
+    return re.compile(source, 0 if letters != letters.lower() else re.IGNORECASE | re.ASCII)
+
+
+def _records(name: str, grammar: Grammar | None) -> Finder:
+    level = name.lower()
+    if level in LEVELS:
+
+        def troubled(chunk: Chunk, first: int) -> Iterable[int]:
+            return (n for n, is_error in chunk.troubles(first) if is_error or level == "warning")
+
+        return Records(grammar, troubled, lambda raw: True)
+    text = Text(name.rpartition(" ")[2])
+    return Records(grammar, text.lines, lambda raw: _said_by(raw, name, grammar))
+
+
+def _said_by(raw: bytes, name: str, grammar: Grammar | None) -> bool:
+    """A rank or process of this name said it: ``TP3``, ``DP0 TP1``, ``EngineCore``, ``core``."""
+    if grammar is None:
+        return False
+    record = parse(raw, 0, grammar)
+    process = record.process or ""
+    short = grammar.spec.lines.short.get(process.partition("_")[0], "")
+    known = [*(record.rank or "").split(), record.rank or "", process, short]
+    return name.lower() in (one.lower() for one in known if one)

@@ -250,6 +250,9 @@ def _standing(baseline: Arm, other: Arm, spread: Spread) -> tuple[Standing | Non
             return None, ()
         return "provisional", (_NOT_IN_TURN,)
     ours, theirs = len(baseline.launches), len(other.launches)
+    if "" in (*baseline.launches, *other.launches):
+        unknown = f"which start of the server was measured is not known{_widened(spread)}"
+        return "provisional", (unknown, *(() if _in_turn(baseline, other) else (_NOT_IN_TURN,)))
     if min(ours, theirs) < 2:
         count = "1 launch each" if ours == theirs else f"{ours} and {theirs} launches"
         turn = () if _in_turn(baseline, other) else (_NOT_IN_TURN,)
@@ -270,7 +273,7 @@ def _widened(spread: Spread) -> str:
 
 
 def _one_launch(baseline: Arm, other: Arm) -> bool:
-    return baseline.launches == other.launches and len(other.launches) == 1
+    return baseline.launches == other.launches and len(other.launches) == 1 and other.launches != ("",)
 
 
 def _in_turn(baseline: Arm, other: Arm) -> bool:

@@ -163,8 +163,15 @@ class Look(Job, frozen=True, kw_only=True, tag="look"):
     becomes: str
 
 
+class Measure(Job, frozen=True, kw_only=True, tag="measure"):
+    """Run a benchmark; ``specdash.measuring`` does it, no runner of plans."""
+
+    workload: dict[str, Any]
+    """See ``specdash.bench.plan.Workload``."""
+
+
 Work: TypeAlias = (
-    Signal | Manage | Sweep | Free | Remove | Check | Start | Follow | Ask | Write | TakeBack | Look
+    Signal | Manage | Sweep | Free | Remove | Check | Start | Follow | Ask | Write | TakeBack | Look | Measure
 )
 
 

@@ -1,0 +1,208 @@
+"""``specdash bench``: how fast a server is, in numbers that can be believed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say
+from specdash.commands.benchload import load_options, loads_of
+from specdash.commands.keeping import document, tell
+from specdash.commands.numbers import Number
+from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.bench.events import AnyEvent
+    from specdash.bench.record import Measured
+    from specdash.measuring.benchmark import Benchmark, Generator, Host
+    from specdash.measuring.course import Course
+
+
+@click.command(short_help="How fast a server is; kept, so that it can be compared.")
+@click.argument("target", metavar="TARGET|URL")
+@load_options
+@click.option("--claim", type=Number(0.001, 1e9), metavar="TOKS", help="What somebody says it reaches.")
+@click.option("--variant", metavar="NAME", help="What is special about this launch; else its speculation.")
+@click.option("--name", metavar="NAME", help="What the runs are called in the history.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the runs; may be given again.")
+@acting_options
+def command(target: str, **given: Any) -> None:
+    """Measure the server on TARGET, or behind a URL from this machine.
+
+    The load and what it costs is shown first. Ctrl-C stops it in order: nothing stays on the server, and what
+    was measured is kept as a partial run. Repeat it five times to get an interval; specdash compare lays
+    variants side by side. Exit code 1: a run does not count, or nothing could be measured.
+
+    \b
+    Examples:
+      specdash bench http://127.0.0.1:8000 --output 512 --repeat 5
+      specdash bench http://127.0.0.1:8000 --concurrency 1,8,64 --variant eagle3-3
+    """
+    if given["watch"]:
+        raise Refused("bench loads the server, and --watch never does")
+    if "://" not in target:
+        raise click.UsageError(f"{target}: only a URL (http://host:port) can be measured")
+    sys.exit(asyncio.run(_measure_url(target, given)))
+
+
+async def _measure_url(target: str, given: dict[str, Any]) -> int:
+    from specdash.measuring.course import Course, Subject
+    from specdash.measuring.local import LocalGenerator
+    from specdash.measuring.looking import look
+
+    loads, repeat = loads_of(target, given, _profile(given))
+    looked = await look(loads[0])
+    if looked.error is not None:
+        raise SpecdashError(f"nobody answers at {loads[0].url}: {looked.error}")
+    variant = given["variant"] or looked.variant or ("speculation" if looked.speculates else "baseline")
+    subject = Subject(
+        host=loads[0].url,
+        name=loads[0].url,
+        place="from this machine",
+        variant=variant,
+        launch=looked.launch,
+        model=loads[0].model,
+        host_name="this machine",
+    )
+    course = Course(subject=subject, loads=loads, repeat=repeat)
+    return await carry_out(course, LocalGenerator(), given, fingerprint=dict(looked.fingerprint))
+
+
+def _profile(given: dict[str, Any]) -> Any:
+    from specdash.profile import load
+
+    return load(given.get("profile")) if given.get("benchmark") else None
+
+
+async def carry_out(
+    course: Course,
+    generator: Generator,
+    given: dict[str, Any],
+    *,
+    host: Host | None = None,
+    fingerprint: dict[str, str] | None = None,
+) -> int:
+    """Show it, ask, measure, keep, tell. Returns the exit code."""
+    from specdash.commands.carrying import confirm, shown
+    from specdash.measuring.benchmark import Benchmark
+    from specdash.measuring.course import plan
+    from specdash.operations.plan import as_json
+
+    what = plan(course, made=time.time())
+    for line in shown(what):
+        click.echo(line, err=given["json"] or not given["dry_run"])
+    if given["dry_run"]:
+        if given["json"]:
+            click.echo(as_json(what))
+        return 0
+    confirm(what, yes=given["yes"])
+    keeper = Keeper(given["name"] or "", given["tags"])
+    known = await asyncio.to_thread(keeper.known)
+    benchmark = Benchmark(
+        course, generator, keep=keeper.keep, host=host, known=known, fingerprint=fingerprint
+    )
+    trouble: SpecdashError | None = None
+    try:
+        await _run(benchmark)
+    except SpecdashError as error:
+        trouble = error
+    runs = benchmark.progress.done
+    if runs and given["claim"] is not None:
+        keeper.claim(course, given["claim"])
+    _tell_end(runs, keeper.known(), as_document=given["json"])
+    if trouble is not None:
+        raise trouble
+    return EXIT_FAILED if not runs or any(run.trouble for run in runs) else 0
+
+
+async def _run(benchmark: Benchmark) -> None:
+    """To its end, telling how it goes; a first Ctrl-C stops in order, a second leaves at once."""
+    from specdash.commands.benchtold import Narrator
+
+    narrator, loop = Narrator(), asyncio.get_running_loop()
+    benchmark.subscribe(lambda: narrator.tell(benchmark.progress))
+    work = asyncio.ensure_future(benchmark.run())
+    asked = False
+
+    def interrupt() -> None:
+        nonlocal asked
+        if asked:
+            work.cancel()
+        asked = True
+        benchmark.stop()
+
+    with contextlib.suppress(NotImplementedError, RuntimeError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupt)
+    try:
+        await work
+    except asyncio.CancelledError:
+        raise SpecdashError("stopped at once: the run at work was not kept") from None
+    finally:
+        with contextlib.suppress(NotImplementedError, ValueError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+class Keeper:
+    """The history, opened for each use: a run takes minutes, and others write to it meanwhile."""
+
+    def __init__(self, name: str, tags: Sequence[str]) -> None:
+        self._name, self._tags = name, tuple(tags)
+
+    def keep(self, run: Measured, events: Sequence[AnyEvent]) -> Measured:
+        """Keep a run; a history that cannot be written costs the number, not the run."""
+        import msgspec
+
+        from specdash.commands.keeping import history
+        from specdash.history.store import HistoryError
+
+        run = msgspec.structs.replace(run, name=self._name, tags=self._tags)
+        try:
+            with history() as kept:
+                return kept.add(run, events)
+        except HistoryError as error:
+            say(clean_line(f"▲ not kept: {error}"))
+            return run
+
+    def known(self) -> tuple[Measured, ...]:
+        """All that was kept; nothing where the history cannot be read."""
+        from specdash.commands.keeping import history
+        from specdash.history.store import HistoryError
+
+        try:
+            with history() as kept:
+                return kept.all()
+        except HistoryError:
+            return ()
+
+    def claim(self, course: Course, tok_s: float) -> None:
+        """What somebody says of the first load."""
+        from specdash.bench.claims import claim
+
+        subject = course.subject
+        self.keep(
+            claim(subject.host, tok_s, at=time.time(), variant=subject.variant, workload=course.loads[0]), ()
+        )
+
+
+def _tell_end(runs: Sequence[Measured], known: Sequence[Measured], *, as_document: bool) -> None:
+    """The runs, and beside them what is known of the same host under the same loads."""
+    from specdash.bench.export import plain
+    from specdash.bench.table import tables
+    from specdash.bench.words import text
+
+    if as_document:
+        document({"runs": [plain(run) for run in runs]})
+        return
+    cells, hosts = {run.cell for run in runs}, {run.host for run in runs}
+    alike = [run for run in known if run.cell in cells and run.host in hosts]
+    tell(text(tables(alike or runs, history=known)))

@@ -1,0 +1,103 @@
+"""A benchmark on a command line: one live line while it runs, a sentence for each run."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from specdash.commands.acting import say
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.bench.record import Measured
+    from specdash.measuring.progress import Progress
+
+TELL_EVERY_S = 10.0
+"""Without a terminal a line now and then is enough."""
+
+
+class Narrator:
+    """Tells a benchmark under way on stderr."""
+
+    def __init__(self) -> None:
+        self._live = sys.stderr.isatty()
+        self._told = 0
+        self._said_at = -TELL_EVERY_S
+        self._shown = False
+
+    def tell(self, progress: Progress) -> None:
+        """Say what is new."""
+        for run in progress.done[self._told :]:
+            self._clear()
+            say(clean_line(run_words(run)))
+            self._said_at = -TELL_EVERY_S
+        self._told = len(progress.done)
+        if progress.under_way:
+            self._line(progress)
+        else:
+            self._clear()
+
+    def _line(self, progress: Progress) -> None:
+        line = clean_line(live_words(progress))
+        if self._live:
+            import shutil
+
+            room = max(20, shutil.get_terminal_size().columns - 1)
+            click.echo(f"\r\x1b[2K{line[:room]}", nl=False, err=True)
+            self._shown = True
+        elif progress.tick is not None and progress.tick.t - self._said_at >= TELL_EVERY_S:
+            self._said_at = progress.tick.t
+            say(line)
+
+    def _clear(self) -> None:
+        if self._shown:
+            click.echo("\r\x1b[2K", nl=False, err=True)
+            self._shown = False
+
+
+def live_words(progress: Progress) -> str:
+    """``run 2 of 5 · 84.2 tok/s, median 82.5 · TTFT 52 ms · 4 running · 12 of 32 · 0:18 left``."""
+    from specdash.bench.words import rate
+
+    tick = progress.tick
+    parts = [f"run {progress.run} of {progress.runs}"]
+    if tick is None or progress.state in ("starting", "warming up"):
+        parts.append(progress.state)
+    if tick is not None and progress.state in ("measuring", "stopping"):
+        parts.append(f"{rate(progress.now_tok_s)} tok/s, median {rate(progress.median_tok_s)}")
+        parts += [f"TTFT {tick.ttft_ms:.0f} ms"] if tick.ttft_ms is not None else []
+        parts += [f"ITL {tick.itl_ms:.1f} ms"] if tick.itl_ms is not None else []
+    if progress.accept_length is not None:
+        even = f" (break-even {progress.break_even:.2f})" if progress.break_even is not None else ""
+        parts.append(f"accept {progress.accept_length:.2f}{even}")
+    if tick is not None:
+        parts += [f"{tick.running} running", f"{tick.done} of {tick.total}"]
+        parts += [f"{tick.failed} failed"] if tick.failed else []
+    if progress.state == "stopping":
+        parts.append("stopping")
+    elif progress.left_s is not None:
+        parts.append(f"{clock(progress.left_s)} left")
+    return " · ".join(parts)
+
+
+def run_words(run: Measured) -> str:
+    """One run in a sentence: its number, headline, latencies, and why it does not count."""
+    from specdash.bench.table import accept_length
+    from specdash.bench.words import rate
+
+    found = run.run
+    parts = [f"run {run.id}: {run.cell}: {rate(run.tok_s)} tok/s"]
+    parts += [f"TTFT {found.ttft_ms.p50:.0f} ms"] if found.ttft_ms else []
+    parts += [f"TPOT {found.tpot_ms.mean:.1f} ms"] if found.tpot_ms else []
+    length = accept_length(run)
+    parts += [f"accept {length:.2f}"] if length is not None else []
+    parts += [f"✖ does not count: {reason}" for reason in run.trouble]
+    return " · ".join(parts)
+
+
+def clock(seconds: float) -> str:
+    """``0:18``, ``12:03``."""
+    whole = max(0, round(seconds))
+    return f"{whole // 60}:{whole % 60:02d}"

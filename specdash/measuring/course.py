@@ -1,0 +1,104 @@
+"""What a benchmark will do, before it does it: which runs in which order, and the plan that says so. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from specdash.bench.plan import Workload
+from specdash.bench.record import BASELINE
+from specdash.operations.plan import Plan, Step, new_id
+from specdash.operations.work import Measure
+
+
+class Subject(msgspec.Struct, frozen=True, kw_only=True):
+    """What is measured, as far as it is known beforehand."""
+
+    host: str
+    """The target or URL as the operator named it."""
+    name: str
+    """``sglang:30000``, or the URL."""
+    place: str
+    """Where the load comes from: ``on gpubox``, ``from this machine``."""
+    variant: str = BASELINE
+    launch: str = ""
+    """Which start of the server; empty: not known."""
+    server: str | None = None
+    """Key of the server on a host; None: only a URL is known."""
+    model: str | None = None
+    host_name: str = ""
+    boot: str = ""
+
+
+class Course(msgspec.Struct, frozen=True, kw_only=True):
+    """All runs that were asked for."""
+
+    subject: Subject
+    loads: tuple[Workload, ...]
+    """One for each concurrency."""
+    repeat: int = 1
+
+    @property
+    def runs(self) -> tuple[Workload, ...]:
+        """In order: each load once, then all of them the other way round, so that a drift meets all alike."""
+        out: list[Workload] = []
+        for number in range(self.repeat):
+            out += self.loads if number % 2 == 0 else reversed(self.loads)
+        return tuple(out)
+
+
+def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
+    """The plan as it is shown: literal requests, how many, and what they cost the server."""
+    subject = course.subject
+    steps = [
+        Step(
+            title=_title(load, course.repeat),
+            risk="soft",
+            work=Measure(workload=msgspec.to_builtins(load)),
+            preview=tuple(_lines(load, subject, course.repeat)),
+        )
+        for load in course.loads
+    ]
+    return Plan(
+        id=new_id("bench"),
+        kind="bench",
+        subject=subject.name,
+        target=subject.host,
+        host=subject.host_name or subject.host,
+        boot=subject.boot,
+        steps=tuple(steps),
+        made=made,
+        warnings=tuple(warnings),
+    )
+
+
+def _title(load: Workload, repeat: int) -> str:
+    times = "once" if repeat == 1 else f"{repeat} times"
+    return f"{times}: {load_words(load)}"
+
+
+def load_words(load: Workload) -> str:
+    """``64 streams, 128 requests of 128 tokens in and 512 out``."""
+    if load.rate is not None:
+        cap = f", at most {load.concurrency} at once" if load.concurrency else ""
+        how = f"{load.rate:g} requests a second ({load.arrival}){cap}"
+    else:
+        how = f"{load.streams} stream{'' if load.streams == 1 else 's'}"
+    prompts = "" if load.prompts == "builtin" else f" from {load.prompts}"
+    return f"{how}, {load.requests} requests of {load.input} tokens in{prompts} and {load.output} out"
+
+
+def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
+    path = "/v1/chat/completions" if load.api == "chat" else "/v1/completions"
+    model = load.model or subject.model
+    yield f"POST {load.url}{path}, {f'model {model}' if model else 'the first model it lists'}"
+    heat = "the server's own temperature" if load.temperature is None else f"temperature {load.temperature:g}"
+    eos = "ignore_eos: no answer ends early" if load.ignore_eos else "answers end where the model ends them"
+    yield f"{heat}; {eos}"
+    tokens = load.output * (load.requests + load.warmups) * repeat
+    warm = f"{load.warmups} to warm up" if load.warmups else "no warm-up"
+    yield f"{load.requests} requests and {warm}, a fresh nonce in each prompt; about {tokens:,} tokens in all"
+    if load.counters:
+        yield "GET /metrics before and after"
+    yield f"the load comes {subject.place}; kept in the history as {subject.variant}"

@@ -1,0 +1,108 @@
+"""What a server behind a URL says of itself before it is measured: a few harmless GETs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+import httpx
+import msgspec
+
+from specdash.bench.plan import Workload
+from specdash.sanitise import clean_line
+from specdash.secrecy import redact
+
+LIMIT_S: Final = 5.0
+MOST: Final = 4 << 20
+_TOLD: Final = (
+    "model_path tp_size pp_size dp_size quantization dtype kv_cache_dtype attention_backend context_length"
+    " speculative_algorithm speculative_draft_model_path speculative_num_steps speculative_eagle_topk"
+    " speculative_num_draft_tokens cuda_graph_max_bs disable_cuda_graph mem_fraction_static"
+).split()
+"""What of SGLang's resolved arguments goes into a fingerprint."""
+
+
+class Looked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was learned. Empty: it does not tell."""
+
+    fingerprint: Mapping[str, str] = {}
+    launch: str = ""
+    speculates: bool = False
+    variant: str | None = None
+    """A name for what is special about it, where its arguments tell."""
+    error: str | None = None
+    """Nobody answers there at all."""
+
+
+async def look(load: Workload) -> Looked:
+    """Ask for version, arguments and metrics. What is not there is left out; never raises for a network."""
+    headers = dict(load.headers)
+    key = os.environ.get(load.key_env or "", "").strip()
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    verify: Any = load.tls_ca if load.tls_ca and load.tls_verify else load.tls_verify
+    try:
+        async with httpx.AsyncClient(
+            headers=headers, verify=verify, timeout=LIMIT_S, trust_env=False
+        ) as client:
+            return await _ask(client, load.url)
+    except (httpx.HTTPError, OSError, ValueError) as error:
+        return Looked(error=clean_line(str(error)) or type(error).__name__)
+
+
+async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
+    metrics = await _text(client, f"{url}/metrics")
+    info = await _json(client, f"{url}/server_info") or await _json(client, f"{url}/get_server_info")
+    version = await _json(client, f"{url}/version")
+    facts: dict[str, str] = {}
+    engine = (
+        "sglang"
+        if "internal_states" in info or "sglang:" in metrics
+        else "vllm"
+        if "vllm:" in metrics
+        else ""
+    )
+    facts["engine"] = engine
+    facts["version"] = str(info.get("version") or version.get("version") or "")
+    facts.update((f"flag {name}", str(info[name])) for name in _TOLD if info.get(name) not in (None, ""))
+    method, steps = info.get("speculative_algorithm"), info.get("speculative_num_steps")
+    variant = None
+    if method:
+        facts["speculation"] = f"{method} {steps} steps" if steps else str(method)
+        variant = slug(facts["speculation"])
+    lines = [line.split() for line in metrics.splitlines() if line.startswith("process_start_time_seconds ")]
+    born = lines[0][1] if lines and len(lines[0]) > 1 else ""
+    return Looked(
+        fingerprint={field: redact(clean_line(value))[:200] for field, value in facts.items() if value},
+        launch=f"{url} since {born}" if born else "",
+        speculates=bool(method) or "spec_decode_num_drafts" in metrics,
+        variant=variant,
+    )
+
+
+def slug(speculation: str | None) -> str:
+    """``EAGLE3 3 steps`` becomes ``eagle3-3``; none is the baseline."""
+    if not speculation:
+        return "baseline"
+    return "-".join(speculation.lower().removesuffix(" steps").split())
+
+
+async def _text(client: httpx.AsyncClient, url: str) -> str:
+    async with client.stream("GET", url) as answer:
+        if answer.status_code != 200:
+            return ""
+        data = b""
+        async for piece in answer.aiter_bytes():
+            data += piece
+            if len(data) > MOST:
+                return ""
+    return data.decode("utf-8", "replace")
+
+
+async def _json(client: httpx.AsyncClient, url: str) -> dict[str, Any]:
+    try:
+        value = msgspec.json.decode((await _text(client, url)).encode())
+    except (msgspec.DecodeError, httpx.HTTPError):
+        return {}
+    return value if isinstance(value, dict) else {}

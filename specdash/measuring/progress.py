@@ -1,0 +1,87 @@
+"""How far a benchmark is: what the live line and the live pane show. Immutable."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Literal
+
+import msgspec
+
+from specdash.bench.events import Tick
+from specdash.bench.plan import Workload
+from specdash.bench.record import Measured
+
+State = Literal["starting", "warming up", "measuring", "stopping", "done", "failed"]
+
+MOST_SHOWN = 4096
+"""Seconds of a run that are kept for the chart."""
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """One benchmark under way."""
+
+    host: str
+    name: str
+    variant: str
+    state: State = "starting"
+    run: int = 0
+    """Which run is at work, from 1; 0 before the first."""
+    runs: int = 1
+    load: Workload | None = None
+    tick: Tick | None = None
+    """The newest of this run."""
+    speed: tuple[float, ...] = ()
+    """Output tokens of each second of this run's measured part."""
+    done: tuple[Measured, ...] = ()
+    accept_length: float | None = None
+    """Of this moment, by the server."""
+    break_even: float | None = None
+    """What the accept length must pass, against a kept baseline of the same load."""
+    steps: int | None = None
+    baseline: float | None = None
+    """Median tok/s of the kept baseline under this load."""
+    error: str | None = None
+    """Why it ended before its time."""
+
+    @property
+    def under_way(self) -> bool:
+        """Requests may be on their way."""
+        return self.state not in ("done", "failed")
+
+    @property
+    def now_tok_s(self) -> float | None:
+        """Output tokens of the last second."""
+        return self.speed[-1] if self.speed else None
+
+    @property
+    def median_tok_s(self) -> float | None:
+        """Median of this run's seconds so far; of the runs once all are through."""
+        if not self.under_way:
+            rates = [run.tok_s for run in self.done if run.tok_s is not None]
+            return median(rates) if rates else None
+        return median(self.speed) if self.speed else None
+
+    @property
+    def share(self) -> float:
+        """How much of all runs is through, 0 to 1."""
+        if not self.under_way:
+            return 1.0
+        inside = self.tick.done / self.tick.total if self.tick and self.tick.total else 0.0
+        return min(1.0, (max(0, self.run - 1) + min(1.0, inside)) / max(1, self.runs))
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds until all runs are through, at the pace so far; None before that can be said."""
+        if not self.under_way or self.tick is None or self.tick.left_s is None:
+            return None
+        each = [run.run.duration_s for run in self.done] or [self.tick.t + self.tick.left_s]
+        return self.tick.left_s + (self.runs - self.run) * sum(each) / len(each)
+
+
+def ticked(progress: Progress, tick: Tick) -> Progress:
+    """One second later."""
+    if tick.phase == "warmup":
+        return msgspec.structs.replace(progress, tick=tick, state="warming up")
+    state: State = "stopping" if progress.state == "stopping" else "measuring"
+    speed = (*progress.speed[-(MOST_SHOWN - 1) :], tick.tok_s)
+    return msgspec.structs.replace(progress, tick=tick, state=state, speed=speed)

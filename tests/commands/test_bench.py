@@ -1,0 +1,161 @@
+"""``specdash bench``: options become loads, the plan comes first, figures and reasons come out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from specdash.bench.events import Begin, End, Tick
+from specdash.cli import main
+from specdash.commands import bench
+from specdash.commands.acting import Refused
+from specdash.commands.benchload import loads_of
+from specdash.commands.benchtold import live_words
+from specdash.errors import SpecdashError
+from specdash.history.runs import Runs
+from specdash.lessons import place
+from specdash.measuring.course import Course, Subject
+from specdash.measuring.progress import Progress
+from tests.measuring.scripted import Scripted, good_run
+
+URL = "http://127.0.0.1:8000"
+Do = Callable[..., tuple[int, str, str]]
+
+
+def given(**more: Any) -> dict[str, Any]:
+    return {"json": False, "dry_run": False, "yes": True, "name": None, "tags": (), "claim": None, **more}
+
+
+@pytest.fixture
+def do(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Do:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+    def done(generator: Scripted, repeat: int = 1, **more: Any) -> tuple[int, str, str]:
+        loads, _ = loads_of(URL, {"requests": 4, "output": 100})
+        subject = Subject(
+            host=URL, name=URL, place="from this machine", variant=more.pop("variant", "baseline")
+        )
+        course = Course(subject=subject, loads=loads, repeat=repeat)
+        code = asyncio.run(bench.carry_out(course, generator, given(**more)))
+        return code, *capsys.readouterr()
+
+    return done
+
+
+def test_the_plan_comes_first_and_the_table_last(do: Do) -> None:
+    code, out, err = do(Scripted(good_run(), good_run(), good_run()), 3)
+    assert code == 0
+    assert "3 times: 1 stream, 4 requests of 128 tokens in and 100 out" in err
+    assert err.index("POST http://127.0.0.1:8000/v1/chat/completions") < err.index("run 1: 1 stream")
+    assert out.splitlines()[0] == "1 stream, 128 in 100 out, chat"
+    assert out.splitlines()[2].split()[:2] == ["baseline", "3"]
+
+
+def test_json_is_the_contracts_document(do: Do) -> None:
+    code, out, _ = do(Scripted(good_run(accept=2.4)), json=True)
+    document = json.loads(out)
+    assert (code, document["schema"]) == (0, 1)
+    (run,) = document["runs"]
+    contract = (
+        "id concurrency requests errors duration_s output_tok_s ttft_ms tpot_ms itl_ms chunk_gap_ms e2e_ms"
+        " output_tokens tokens_by accept_length client"
+    )
+    assert {*contract.split()} <= {*run}
+    assert (run["id"], run["requests"], run["tokens_by"]) == (1, 4, "usage")
+    assert run["accept_length"] == pytest.approx(2.4)
+
+
+def test_a_claim_is_held_against_the_runs(do: Do) -> None:
+    _, out, _ = do(Scripted(good_run(), good_run(), good_run()), 3, claim=150.0)
+    assert "claimed 150.0 tok/s" in out
+    assert "not reproduced" in out
+
+
+def test_an_earlier_variant_stands_beside_it(do: Do) -> None:
+    do(Scripted(*(good_run() for _ in range(3))), 3)
+    _, out, _ = do(Scripted(*(good_run(each_s=0.02, accept=2.4) for _ in range(3))), 3, variant="eagle3-3")
+    assert "slower, provisional" in out
+    assert "which start of the server was measured is not known" in out
+
+
+def test_a_run_that_does_not_count_ends_with_1_and_is_kept(do: Do) -> None:
+    events = [event for event in good_run() if not isinstance(event, End)]
+    code, _, err = do(Scripted([*events, End(t=5.0, cancelled=True)]), name="night", tags=("a",))
+    assert code == 1
+    assert "✖ does not count: stopped before its end" in err
+    runs = Runs(place())
+    assert [(run.name, run.tags) for run in runs.all()] == [("night", ("a",))]
+    runs.close()
+
+
+def test_where_nothing_can_be_measured_it_is_said_in_one_sentence(do: Do) -> None:
+    with pytest.raises(SpecdashError, match="nothing could be measured: no request ended well"):
+        do(Scripted([Begin(at=1.0), End(error="no request ended well: http_4xx: no chat template")]))
+
+
+def test_without_a_yes_nothing_is_sent(do: Do) -> None:
+    generator = Scripted(good_run())
+    with pytest.raises(Refused, match="bench was not confirmed"):
+        do(generator, yes=False)
+    assert generator.loads == []
+    code, out, _ = do(generator, dry_run=True)
+    assert (code, generator.loads, "POST" in out) == (0, [], True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["bench", URL, "--watch"], 4, "--watch never does"),
+        (["bench", "http://127.0.0.1:9", "--yes"], 1, "nobody answers at http://127.0.0.1:9"),
+        (["bench", "http://127.0.0.1:9", "--concurrency", "0"], 2, "no list of numbers above 0"),
+        (["bench", "http://a b", "--yes"], 1, "url:"),
+        (["bench", URL, "--rate", "2", "--concurrency", "1,2"], 2, "--rate takes one --concurrency"),
+        (["bench", URL, "--benchmark", "nope"], 2, "the profile has no benchmark nope"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_sent(
+    arguments: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == code
+    assert says in capsys.readouterr().err
+
+
+def test_options_become_loads() -> None:
+    loads, repeat = loads_of(URL, {"concurrency": "1, 64", "repeat": 5, "eos": True, "insecure": True})
+    assert [(load.concurrency, load.requests) for load in loads] == [(1, 32), (64, 256)]
+    assert (repeat, loads[0].output, loads[0].ignore_eos, loads[0].tls_verify) == (5, 256, False, False)
+    ((rated,), _) = loads_of(URL, {"rate": 2.5, "concurrency": "8"})
+    assert (rated.rate, rated.concurrency) == (2.5, 8)
+    with pytest.raises(click.UsageError):
+        loads_of(URL, {"concurrency": "1,x"})
+
+
+def test_the_profiles_benchmark_is_overridden_by_options() -> None:
+    from specdash.profile import Benchmark, Profile
+
+    profile = Profile(benchmarks={"short": Benchmark(concurrency=(1, 4), requests=16, output=512, repeat=5)})
+    loads, repeat = loads_of(URL, {"benchmark": "short", "output": 64}, profile)
+    assert [(load.concurrency, load.requests, load.output) for load in loads] == [(1, 16, 64), (4, 16, 64)]
+    assert repeat == 5
+
+
+def test_the_live_line() -> None:
+    tick = Tick(
+        t=3, tok_s=84.2, done=12, total=32, failed=1, running=4, left_s=18.2, ttft_ms=52.4, itl_ms=11.84
+    )
+    progress = Progress(
+        host="h", name="n", variant="v", state="measuring", run=2, runs=2, tick=tick, speed=(80.0, 84.2),
+        accept_length=2.41, break_even=3.3,
+    )  # fmt: skip
+    assert live_words(progress) == (
+        "run 2 of 2 · 84.2 tok/s, median 82.1 · TTFT 52 ms · ITL 11.8 ms · accept 2.41 (break-even 3.30)"
+        " · 4 running · 12 of 32 · 1 failed · 0:18 left"
+    )

@@ -1,0 +1,149 @@
+"""One benchmark from its first run to its last: in turn, watched, kept, stopped in order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from specdash.bench.events import AnyEvent, Begin, End
+from specdash.bench.plan import parse, sweep
+from specdash.bench.record import Measured
+from specdash.errors import SpecdashError
+from specdash.measuring.benchmark import Benchmark
+from specdash.measuring.course import Course, Subject, plan
+from specdash.measuring.progress import Progress
+from tests.measuring.scripted import FakeHost, Scripted, good_run
+from tests.tui import states
+
+SUBJECT = Subject(host="gpubox", name="vllm:8000", place="on gpubox", server=states.KEY, launch="boot/1:2")
+LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
+
+
+class Kept(list[Measured]):
+    """A history without a file."""
+
+    def keep(self, run: Measured, events: Sequence[AnyEvent]) -> Measured:
+        run = msgspec.structs.replace(run, id=len(self) + 1)
+        self.append(run)
+        return run
+
+
+def course(repeat: int = 1, **subject: object) -> Course:
+    return Course(subject=msgspec.structs.replace(SUBJECT, **subject), loads=(LOAD,), repeat=repeat)
+
+
+async def test_runs_are_kept_with_their_figures_and_what_they_depend_on() -> None:
+    kept, generator = Kept(), Scripted(good_run(), good_run())
+    host = FakeHost(states.serving(), ("vllm", "serve", "m", "--max-num-seqs", "4"))
+    runs = await Benchmark(course(2), generator, keep=kept.keep, host=host).run()
+    assert [run.id for run in runs] == [1, 2]
+    assert runs[0].tok_s == pytest.approx(100, rel=0.06)
+    assert (runs[0].trouble, runs[0].launch, runs[0].workload) == ((), "boot/1:2", LOAD)
+    assert runs[0].fingerprint["flag --max-num-seqs"] == "4"
+    assert runs[0].fingerprint["prompts"] == "abc"
+    assert runs[0].during.samples == 1
+    assert len(runs[0].speed) == 4, "the warm-up is none of it"
+    assert host.listeners == []
+
+
+async def test_several_loads_take_turns_so_that_a_drift_meets_all() -> None:
+    loads = sweep(LOAD, (1, 8))
+    whole = Course(subject=SUBJECT, loads=loads, repeat=3)
+    assert [load.concurrency for load in whole.runs] == [1, 8, 8, 1, 1, 8]
+
+
+async def test_progress_tells_how_far_and_how_long_still() -> None:
+    seen: list[Progress] = []
+    benchmark = Benchmark(course(2), Scripted(good_run(), good_run()), keep=Kept().keep)
+    benchmark.subscribe(lambda: seen.append(benchmark.progress))
+    await benchmark.run()
+    states_ = list(dict.fromkeys(each.state for each in seen))
+    assert states_ == ["starting", "warming up", "measuring", "done"]
+    inside = [each for each in seen if each.run == 2 and each.state == "measuring"]
+    assert inside[0].share == pytest.approx(0.625)
+    assert inside[0].left_s == pytest.approx(3.0), "no further run"
+    first = next(each for each in seen if each.run == 1 and each.state == "measuring")
+    assert first.left_s == pytest.approx(3.0 + 5.04, abs=0.01)
+    assert (seen[-1].share, seen[-1].left_s) == (1.0, None)
+    assert seen[-1].median_tok_s is not None
+
+
+async def test_stopping_keeps_a_partial_run_and_begins_no_other() -> None:
+    kept, generator = Kept(), Scripted(good_run(), good_run(), hold=True)
+    benchmark = Benchmark(course(5), generator, keep=kept.keep)
+    measuring = asyncio.Event()
+    benchmark.subscribe(lambda: measuring.set() if benchmark.progress.state == "measuring" else None)
+    task = asyncio.ensure_future(benchmark.run())
+    await measuring.wait()
+    benchmark.stop()
+    benchmark.stop()
+    runs = await task
+    assert (len(runs), generator.stopped, len(generator.loads)) == (1, 1, 1)
+    assert runs[0].trouble == ("stopped before its end",)
+    assert benchmark.progress.state == "done"
+
+
+async def test_a_server_that_answers_nothing_ends_it_and_is_kept_with_the_reason() -> None:
+    kept = Kept()
+    events: list[AnyEvent] = [Begin(at=1.0), End(error="no request ended well: refused: Connection refused")]
+    benchmark = Benchmark(course(5), Scripted(events), keep=kept.keep)
+    with pytest.raises(SpecdashError, match="no request ended well: refused"):
+        await benchmark.run()
+    assert benchmark.progress.state == "failed"
+    assert kept[0].trouble == ("no request ended well: refused: Connection refused",)
+
+
+async def test_a_generator_that_is_lost_costs_its_own_run_only() -> None:
+    kept = Kept()
+    benchmark = Benchmark(course(2), Scripted(good_run(), [SpecdashError("it is gone")]), keep=kept.keep)
+    with pytest.raises(SpecdashError, match="it is gone"):
+        await benchmark.run()
+    assert (len(kept), benchmark.progress.error) == (1, "it is gone")
+
+
+async def test_break_even_comes_from_a_kept_baseline_of_the_same_load() -> None:
+    known = Kept()
+    await Benchmark(course(), Scripted(good_run(each_s=0.01)), keep=known.keep).run()
+    three = course(2, variant="eagle3-3")
+    slow = [good_run(each_s=0.014, accept=2.4), good_run(each_s=0.014, accept=2.4)]
+    benchmark = Benchmark(three, Scripted(*slow), keep=Kept().keep, known=known)
+    seen: list[Progress] = []
+    benchmark.subscribe(lambda: seen.append(benchmark.progress))
+    await benchmark.run()
+    assert seen[-1].baseline == pytest.approx(known[0].tok_s)
+    assert seen[-1].break_even == pytest.approx(2.4 * 1.4, rel=0.01)
+    other = Benchmark(
+        Course(subject=three.subject, loads=sweep(LOAD, (8,))),
+        Scripted(good_run()),
+        keep=Kept().keep,
+        known=known,
+    )
+    await other.run()
+    assert other.progress.baseline is None
+
+
+async def test_the_accept_length_of_the_moment_is_the_servers() -> None:
+    state = states.serving()
+    server = msgspec.structs.replace(
+        state.servers[0], figures=msgspec.structs.replace(state.servers[0].figures, accept_len=2.2)
+    )
+    host = FakeHost(msgspec.structs.replace(state, servers=(server,)))
+    benchmark = Benchmark(course(), Scripted(good_run()), keep=Kept().keep, host=host)
+    await benchmark.run()
+    assert benchmark.progress.accept_length == 2.2
+
+
+def test_the_plan_is_literal() -> None:
+    what = plan(course(5, variant="eagle3-3", model="target"), made=1.0)
+    assert (what.kind, what.steps[0].risk) == ("bench", "soft")
+    assert what.steps[0].title == "5 times: 1 stream, 4 requests of 128 tokens in and 100 out"
+    assert what.steps[0].preview == (
+        "POST http://127.0.0.1:8000/v1/chat/completions, model target",
+        "temperature 0; ignore_eos: no answer ends early",
+        "4 requests and 2 to warm up, a fresh nonce in each prompt; about 3,000 tokens in all",
+        "GET /metrics before and after",
+        "the load comes on gpubox; kept in the history as eagle3-3",
+    )

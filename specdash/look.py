@@ -79,8 +79,16 @@ def describe_server(server: Server, now: float, target: str = "TARGET") -> Itera
         yield "  " + "   ".join(f"{name} {value:{form}}" for name, value, form in told if value is not None)
     if server.log:
         yield f"  log {server.log.error or server.log.says}"
+    yield _who(server, now)
+
+
+def _who(server: Server, now: float) -> str:
     many = counted(server.processes, "process", "processes")
-    yield f"  pid {server.pid}, up {ago(now - server.started_at)}, {many}"
+    if server.orphaned:
+        return f"  its main process was gone before we looked, {many} left"
+    if server.gone_at is not None:
+        return f"  pid {server.pid} gone, {many} left"
+    return f"  pid {server.pid}, up {ago(now - server.started_at)}, {many}"
 
 
 def _why(server: Server, target: str) -> Iterator[str]:

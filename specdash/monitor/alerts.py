@@ -143,8 +143,16 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
     elif earlier.state == "degraded" and server.state == "ready":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} serves well again")
     elif server.state == "ready" and earlier.state != "unknown":
-        took = ago(at - server.started_at)
-        yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready, {took} after its start")
+        yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready{_took(server)}")
+
+
+def _took(server: Server) -> str:
+    """How long its start took, where somebody saw that: we, or its log."""
+    if server.ready_after_s is None:
+        return ""
+    if server.ready_at is not None:
+        return f", {ago(server.ready_after_s)} after its start"
+    return f"; by its log the start took {ago(server.ready_after_s)}"
 
 
 def _after(earlier: Server) -> str:

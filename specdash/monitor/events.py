@@ -61,7 +61,9 @@ def _processes(before: HostState, now: HostState) -> Iterator[Event]:
         if server.key in known:
             continue
         age = now.now - server.started_at
-        if age <= BORN_S:
+        if server.orphaned:
+            words = f"{server.name}: a dead server has left process {server.pid} behind"
+        elif age <= BORN_S:
             words = f"{server.name}: new process {server.pid}"
         else:
             words = f"{server.name}: process {server.pid} was found, up {ago(age)}"

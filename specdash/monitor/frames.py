@@ -270,6 +270,19 @@ class Reply(Frame, frozen=True, kw_only=True):
     value: Any = None
 
 
+class Bench(Frame, frozen=True, kw_only=True):
+    """What a benchmark on the host has printed, in order: ``specdash.bench.events``, as plain data."""
+
+    run: str
+    """The token under which it was started."""
+    offset: Whole = 0
+    """Where the last of these lines ends: the place to follow it from after a lost link."""
+    events: tuple[Any, ...] = ()
+    over: bool = False
+    """It has ended, and this is all of it."""
+    exit: Whole | None = None
+
+
 class Link(Frame, frozen=True, kw_only=True):
     """Born on this side: the state of the connection. ``at`` carries the host's clock on."""
 
@@ -308,6 +321,7 @@ AnyFrame: TypeAlias = (
     | Http
     | Note
     | Reply
+    | Bench
     | Link
     | Tick
     | Ending

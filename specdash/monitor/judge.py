@@ -103,14 +103,14 @@ def _ended(
     memory: ServerMemory, evidence: Evidence, gpus: tuple[Gpu, ...], now: float, rules: Rules
 ) -> Judged:
     """The main process is gone: asked to, or not."""
-    left = memory.family.members if memory.gone_at is not None or memory.family.orphaned else ()
-    if memory.family.orphaned:
-        left = (memory.family.main, *left)
-    since = now - (memory.gone_at if memory.gone_at is not None else memory.seen_at)
-    ended = memory.end_asked and (not left or since < ENDING_S)
+    left = memory.left_behind
+    since: float | None = now - (memory.gone_at if memory.gone_at is not None else memory.seen_at)
+    ended = memory.end_asked and (not left or (since or 0.0) < ENDING_S)
+    since = None if memory.found_dead else since
     asked = ended or (memory.reading.stop_requested is not None and not left)
     says: Says = "flat" if asked else "bad"
-    reasons = [Reason(signal="main process", value="gone", age_s=since, says=says)]
+    main = f"{memory.family.main.pid} " if not memory.family.orphaned else ""
+    reasons = [Reason(signal="main process", value=f"{main}gone", age_s=since, says=says)]
     if left:
         names = ", ".join(f"{_name(memory, p)} {p.pid}" for p in left[:4])
         reasons.append(Reason(signal="left behind", value=names, age_s=since, says="bad"))

@@ -89,6 +89,11 @@ def begin_course(started: float, at: float) -> Course:
     return Course(since=started, moved_at=started, level_at=at)
 
 
+def seen_ready(course: Course) -> float | None:
+    """When its ready line was seen to come; None: nobody saw that, it was there when it was looked for."""
+    return None if "serving" in course.missed else course.ready_at
+
+
 def interrupt(course: Course) -> Course:
     """The link was down: nobody knows when that happened which is read next."""
     return replace(course, level_at=None)

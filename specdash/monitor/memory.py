@@ -91,6 +91,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     cards: frozenset[int] = frozenset()
     """Cards on which it has ever owned memory."""
     gone_at: float | None = None
+    found_dead: bool = False
+    """It died before we looked, or while the link was down."""
     end_asked: bool = False
     """The operator has begun to end it, and it had not crashed before."""
     cpu: Mapping[int, CpuWindow] = {}
@@ -131,6 +133,13 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     def key(self) -> str:
         """Identity within one boot."""
         return self.family.key
+
+    @property
+    def left_behind(self) -> tuple[Process, ...]:
+        """What lives on of it, its main process being gone."""
+        if self.family.orphaned:
+            return (self.family.main, *self.family.members)
+        return self.family.members if self.gone_at is not None else ()
 
 
 class Rules(Remembered, frozen=True, kw_only=True):

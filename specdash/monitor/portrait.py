@@ -7,7 +7,7 @@ import msgspec
 from specdash.monitor.address import address
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.judge import ALONE, judge
-from specdash.monitor.learning import time_left
+from specdash.monitor.learning import seen_ready, time_left
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.polling import lamps
@@ -35,7 +35,7 @@ def paint(
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
     judgement = judge(memory, gpus, judged_at, rules, learned, around)
-    lit = lamps(memory, port)
+    lit, ready_at = lamps(memory, port), seen_ready(memory.course)
     drawn = draw(before, reading, judgement.state, learned)
     server = Server(
         key=memory.key,
@@ -45,6 +45,7 @@ def paint(
         start=family.main.start,
         started_at=family.main.started,
         gone_at=memory.gone_at,
+        found_dead=memory.found_dead,
         version=reading.version,
         port=port,
         bind=bind,
@@ -56,7 +57,8 @@ def paint(
         ranks=_ranks(memory, gpus),
         ranks_expected=reading.ranks_expected or facts.ranks,
         environment=memory.environment,
-        processes=0 if memory.gone_at is not None and not family.members else 1 + len(family.members),
+        orphaned=family.orphaned,
+        processes=len(memory.left_behind) if memory.gone_at is not None else 1 + len(family.members),
         state=judgement.state,
         phase=judgement.phase,
         role=judgement.role,
@@ -71,7 +73,8 @@ def paint(
         checks=drawn.checks,
         eta_s=_eta(memory, judgement.state, learned, now),
         starts_known=learned.starts if learned else 0,
-        ready_after_s=ready_after(reading, family.main.started, memory.seen_at),
+        ready_after_s=ready_after(reading, family.main.started, ready_at),
+        ready_at=ready_at,
         lamps=lit,
         proven_at=next((lamp.at for lamp in lit if lamp.name == "token" and lamp.says == "yes"), None),
         figures=_figures(memory, judgement.state),

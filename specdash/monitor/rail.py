@@ -199,13 +199,15 @@ def _step(
     )
 
 
-def ready_after(reading: LogReading, started_at: float, watched_from: float) -> float | None:
-    """How long this start took; None before it is ready, or where neither clock tells."""
-    ready = next((item for key, item in reading.items.items() if key[1] == "serving"), None)
-    if ready is None or reading.state != "ready":
+def ready_after(reading: LogReading, started_at: float, ready_at: float | None) -> float | None:
+    """How long this start took; None before it is ready, or where neither clock tells.
+
+    ``ready_at``: when its ready line was seen to come; None: it was there when we came.
+    """
+    if not any(key[1] == "serving" for key in reading.items) or reading.state != "ready":
         return None
-    if ready.begin_at is not None and ready.begin_at > watched_from:
-        return ready.begin_at - started_at
+    if ready_at is not None:
+        return ready_at - started_at
     stamps = [milestone.time for milestone in reading.milestones if milestone.time]
     serving = [m.time for m in reading.milestones if m.phase == "serving" and m.event == "begin"]
     return between(stamps[0], serving[-1]) if stamps and serving else None

@@ -14,6 +14,8 @@ from specdash.monitor.reading import begin
 from specdash.monitor.servers import Family, discover, log_source
 
 _GONE_KEPT = 3
+_OPEN_KEPT = 20
+"""So many ended servers stay at most whose end nobody has acknowledged."""
 replace = msgspec.structs.replace
 
 
@@ -26,6 +28,10 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     adopted: set[str] = set()
     for family in families:
         before = known.get(family.key) or _orphans_of(family, known, table)
+        if before is not None and before.key in adopted:
+            # What it left behind lives in several sessions: it is still one server.
+            servers = [_with_more(one, family, frame.at) if one.key == before.key else one for one in servers]
+            continue
         if before is not None:
             adopted.add(before.key)
             servers.append(_still_there(before, family, frame.at))
@@ -38,7 +44,7 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
         # A worker that was seen before its main process was never a server of its own.
         if key not in adopted and not (server.family.orphaned and server.family.main.pid in placed)
     ]
-    servers.extend(sorted(gone, key=lambda server: server.gone_at or 0.0)[-_GONE_KEPT:])
+    servers.extend(_kept(gone, memory))
     listening = listeners(frame.list)
     servers = [_on_its_port(one, port_owner(one, listening, frame.at)) for one in servers]
     owned = belonging(tuple(servers))
@@ -47,6 +53,14 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     }
     picture = replace(memory.picture, processes_at=frame.at, processes_denied=frame.denied)
     return replace(memory, processes=table, servers=tuple(servers), cards=cards, picture=picture)
+
+
+def _kept(gone: list[ServerMemory], memory: Memory) -> list[ServerMemory]:
+    """The last ones that ended, and all whose end is an alarm that nobody has acknowledged."""
+    told = {alert.key.partition("/")[0].removeprefix("server:") for alert in memory.alerts if alert.alarm}
+    ordered = sorted(gone, key=lambda server: server.gone_at or 0.0)
+    unseen = [server for server in ordered[:-_GONE_KEPT] if server.key in told][-_OPEN_KEPT:]
+    return [*unseen, *ordered[-_GONE_KEPT:]]
 
 
 def _on_its_port(server: ServerMemory, owner: PortOwner | None) -> ServerMemory:
@@ -64,7 +78,9 @@ def _orphans_of(
         return None
     pids = {family.main.pid, *(process.pid for process in family.members)}
     for server in known.values():
-        if server.family.main.pid not in table and pids & {p.pid for p in server.family.members}:
+        main = table.get(server.family.main.pid)
+        dead = main is None or main.state == "Z" or main.start != server.family.main.start
+        if dead and pids & {p.pid for p in server.family.members}:
             return server
     return None
 
@@ -73,16 +89,30 @@ def _still_there(before: ServerMemory, family: Family, at: float) -> ServerMemor
     if family.orphaned and not before.family.orphaned:
         # Its workers live on without it: the server keeps its name, its log and its place.
         left = replace(before.family, members=(family.main, *family.members), ranks=family.ranks)
-        return replace(take_family(before, left, at), gone_at=before.gone_at or at)
+        return take_family(_dead(before, at), left, at)
     if before.family.main.state == "Z" and family.main.state == "Z":
-        return replace(before, gone_at=before.gone_at or at)
+        return _dead(before, at)
     return take_family(before, family, at)
+
+
+def _with_more(server: ServerMemory, family: Family, at: float) -> ServerMemory:
+    members = (*server.family.members, family.main, *family.members)
+    ranks = {**server.family.ranks, **family.ranks}
+    return take_family(server, replace(server.family, members=members, ranks=ranks), at)
 
 
 def _gone(server: ServerMemory, at: float) -> ServerMemory:
     """No process of it is left."""
     family = replace(server.family, members=(), ranks={})
-    return replace(server, family=family, gone_at=server.gone_at or at)
+    return replace(_dead(server, at), family=family)
+
+
+def _dead(server: ServerMemory, at: float) -> ServerMemory:
+    """Its main process is no more; whoever did not look before cannot say since when."""
+    if server.gone_at is not None:
+        return server
+    unseen = server.looked_at is None or server.looked_at < server.watched_since
+    return replace(server, gone_at=at, found_dead=unseen)
 
 
 def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
@@ -100,6 +130,7 @@ def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
         watched_since=at,
         default_port=port,
         gone_at=at if family.orphaned else None,
+        found_dead=family.orphaned,
         moved=Moved(process_at=max(p.started for p in (family.main, *family.members))),
         course=begin_course(family.main.started, at),
     )

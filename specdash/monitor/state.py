@@ -242,9 +242,14 @@ class Server(Value, frozen=True, kw_only=True):
     name: str
     """``sglang:30000``"""
     pid: int
+    """Of the main process; of an orphaned server that of the eldest process left."""
     start: int
     started_at: float
+    orphaned: bool = False
+    """Its main process was gone before we came: only what it left behind was ever seen."""
     gone_at: float | None = None
+    found_dead: bool = False
+    """``gone_at`` is when we looked and found it dead; when it died is not known."""
     version: str | None = None
     port: int | None = None
     bind: str | None = None
@@ -278,6 +283,8 @@ class Server(Value, frozen=True, kw_only=True):
     """Seconds until ready, by what earlier starts of this kind took; None where that cannot be said."""
     starts_known: int = 0
     """Good starts of this kind that the limits and the usual times were learned from."""
+    ready_at: float | None = None
+    """When it was seen to become READY; None where it was so before we looked."""
     ready_after_s: float | None = None
     """From the start to READY: as watched, else by the log's own clock from its first milestone on."""
     lamps: tuple[Lamp, ...] = ()

@@ -8,8 +8,12 @@ from specdash.monitor.documents import Diagnosis, Verdict
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.polling import CONNECT, HEALTH
+from specdash.monitor.servers import called
 from specdash.monitor.spans import ago, count
 from specdash.monitor.words import State
+
+_NAMED = 3
+"""So many of the processes that a dead server left behind are named."""
 
 
 def sentence(
@@ -23,13 +27,26 @@ def sentence(
 
 def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...], now: float) -> Iterator[str]:
     root = next((diagnosis for diagnosis in diagnoses if diagnosis.root), None)
-    when = memory.gone_at or memory.reading.last_line_at
-    yield f"{state} {ago(now - when)} ago" if when is not None else state
+    yield " ".join(_since(memory, state, now))
     if root:
         yield root.summary
-    left = len(memory.family.members) + memory.family.orphaned
-    if memory.gone_at is not None and left:
-        yield f"{count(left, 'process', 'processes')} left behind"
+    if memory.gone_at is not None and memory.left_behind:
+        named = [called(one, memory.names.get(one.pid, "-")) for one in memory.left_behind]
+        shown = [f"{name} {one.pid}" for name, one in zip(named, memory.left_behind, strict=True)]
+        more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
+        yield f"left behind: {', '.join(shown[:_NAMED])}{more}"
+
+
+def _since(memory: ServerMemory, state: State, now: float) -> Iterator[str]:
+    """``crashed 4 s ago`` where that was seen; else when it was found so, and what its log says."""
+    gone_at, line_at = memory.gone_at, memory.reading.last_line_at
+    if not memory.found_dead or gone_at is None:
+        when = gone_at or line_at
+        yield f"{state} {ago(now - when)} ago" if when is not None else state
+        return
+    yield f"found dead when we looked, {ago(now - gone_at)} ago"
+    if line_at is not None:
+        yield f"· last line {ago(now - line_at)} ago"
 
 
 def _work(memory: ServerMemory, state: State, verdict: Verdict, now: float) -> Iterator[str]:

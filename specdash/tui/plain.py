@@ -64,7 +64,8 @@ class Narrator:
         if old is None:
             facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
             about = " · ".join(fact for fact in facts if fact)
-            yield f"{name}: found, pid {server.pid}, {about}; {server.state}: {server.truth}"
+            pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
+            yield f"{name}: found, {pid}, {about}; {server.state}: {server.truth}"
             return
         yield from (f"{name}: {line}" for line in _marks(old, server))
         yield from (f"{name}: {line}" for line in self._counter(old, state, server))

@@ -181,8 +181,8 @@ def test_a_main_process_that_vanished_has_crashed_and_its_workers_are_named() ->
     left = (process(102, 1, "sglang::scheduler_TP0"), process(103, 1, "sglang::scheduler_TP1"))
     memory = run(log(200.0, READY, 9999), processes(206.0, *left), memory=start())
     seen = only_server(memory)
-    assert (seen.state, seen.processes, seen.pid) == ("crashed", 3, 100)
-    assert "left behind" in seen.truth
+    assert (seen.state, seen.processes, seen.pid) == ("crashed", 2, 100)
+    assert "left behind: TP0 102, TP1 103" in seen.truth
     assert memory.picture.alerts[-1].severity == "error"
 
 
@@ -268,7 +268,7 @@ def test_a_server_whose_first_lines_say_nothing_yet_is_starting_and_not_unknown(
 def test_an_alert_without_a_root_cause_says_what_was_seen() -> None:
     left = (process(102, 1, "sglang::scheduler_TP0"),)
     memory = run(log(200.0, READY, 9999), processes(206.0, *left), memory=start())
-    assert "main process gone" in memory.picture.alerts[-1].text
+    assert "main process 100 gone" in memory.picture.alerts[-1].text
 
 
 def test_a_start_that_was_watched_says_how_long_it_took_to_be_ready() -> None:
@@ -311,7 +311,8 @@ def test_workers_found_without_their_main_process_are_all_counted_and_no_port_is
     left = (process(102, 1, "sglang::scheduler_TP0"), process(103, 102, "sglang::scheduler_TP1"))
     seen = only_server(run(hello(), processes(1.0, *left), processes(3.0, *left)))
     assert (seen.name, seen.port) == ("sglang", None)
-    assert "2 processes left behind" in seen.truth
+    assert "left behind: scheduler_TP0 102, TP1 103" in seen.truth
+    assert (seen.orphaned, seen.processes) == (True, 2)
 
 
 def test_a_worker_that_is_seen_before_its_main_process_is_no_server_of_its_own() -> None:

@@ -27,7 +27,8 @@ def since(state: HostState, server: Server) -> str:
     if server.state == "stalled":
         return say.clock(server.verdict.since_s)
     if server.gone_at is not None:
-        return f"{say.clock(state.now - server.gone_at)} ago"
+        found = "found " if server.found_dead else ""
+        return f"{found}{say.clock(state.now - server.gone_at)} ago"
     active = next((item.took_s for item in server.rail if item.mark == "active"), None)
     return say.clock(active if active is not None else state.now - server.started_at)
 

@@ -136,7 +136,10 @@ def truth_row(server: Server, width: int, *, with_meter: bool) -> Row:
 def facts(server: Server, now: float) -> Row:
     """Model, pid, port, and what proves that it serves."""
     gone = " gone" if server.gone_at is not None else ""
-    parts = [f"pid {server.pid}{gone}", f"port {server.port}" if server.port else ""]
+    parts = [
+        "main process gone" if server.orphaned else f"pid {server.pid}{gone}",
+        f"port {server.port}" if server.port else "",
+    ]
     if server.proven_at is not None and server.state in ("ready", "degraded"):
         parts.append(f"proven by a token {say.age(now - server.proven_at)} ago")
     model = (server.model or "").rstrip("/").rpartition("/")[2]

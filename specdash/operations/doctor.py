@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from specdash import __version__
 from specdash.errands import RequestError
-from specdash.monitor.state import HostState, Server
+from specdash.monitor.state import HostFacts, HostState, Server
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
+from specdash.remote.link import NO_SUDO
 
 
 async def examine(acts: Acts, *, watch: bool) -> tuple[Line, ...]:
@@ -36,7 +37,23 @@ def _host(state: HostState, watch: bool) -> Iterator[Line]:
         return
     kind = ", SIMULATED" if host.simulated else ""
     yield ok("host", f"{host.name}, {host.cpus} CPUs{kind}")
-    yield ok("python", host.python)
+    yield _python(host)
+    yield from _rights(host, state)
+    yield _acting(host, watch)
+    yield _kernel(host, state)
+    machine = state.machine
+    if machine is not None and machine.ram_total_mib:
+        yield ok("memory", f"{gib(machine.ram_used_mib or 0)} of {gib(machine.ram_total_mib)} in use")
+
+
+def _python(host: HostFacts) -> Line:
+    if host.python:
+        return ok("python", host.python)
+    seen = "none there: a shell runs nvidia-smi and reads /proc every 5 s, logs every second"
+    return warn("python", seen, "install python3 on the host, 3.6 or newer: nothing else is needed")
+
+
+def _rights(host: HostFacts, state: HostState) -> Iterator[Line]:
     if host.uid == 0:
         yield ok("rights", "root: every process can be seen and signalled")
     elif state.processes_denied:
@@ -44,19 +61,32 @@ def _host(state: HostState, watch: bool) -> Iterator[Line]:
         yield warn("rights", seen, "--sudo, or connect as root")
     else:
         yield ok("rights", host.user)
+    for note in state.notes:
+        if note.startswith(NO_SUDO):
+            yield warn("sudo", note.removeprefix(f"{NO_SUDO}: "), "a rule in sudoers, or connect as root")
     if host.container:
         yield warn(
             "container",
             f"this is the inside of one ({host.container}): owners outside it are not visible",
             "cleanup_via in the profile names the machine outside",
         )
+
+
+def _acting(host: HostFacts, watch: bool) -> Line:
+    if not host.python:
+        return unknown("acting", "nothing can be changed: that needs Python on the host")
     if watch or host.watch_only:
-        yield ok("acting", "watch only: nothing can be changed, as asked")
-    else:
-        yield ok("acting", "kill, clean, launch, restart, patch")
-    machine = state.machine
-    if machine is not None and machine.ram_total_mib:
-        yield ok("memory", f"{gib(machine.ram_used_mib or 0)} of {gib(machine.ram_total_mib)} in use")
+        return ok("acting", "watch only: nothing can be changed, as asked")
+    return ok("acting", "kill, clean, launch, restart, patch")
+
+
+def _kernel(host: HostFacts, state: HostState) -> Line:
+    unseen = "Xid reports and out-of-memory kills stay unseen"
+    if not host.python:
+        return unknown("kernel", f"its log is not read without Python: {unseen}")
+    if state.kernel_denied:
+        return warn("kernel", f"its log cannot be read ({state.kernel_denied}): {unseen}", "--sudo, or root")
+    return ok("kernel", "its log can be read")
 
 
 def _gpus(state: HostState) -> Iterator[Line]:

@@ -50,8 +50,11 @@ _SCRIPT = (
     'for p in "$@" {interpreters};do '
     'if command -v "$p" >/dev/null 2>&1 && "$p" {test} >/dev/null 2>&1 </dev/null;then {sudo}'
     '{run}echo;echo "$m $n py $p";exec $s "$p" -u -I -c "$0";fi;done;'
-    "if command -v nvidia-smi >/dev/null 2>&1;then k=smi;else k=none;fi;"
-    'echo;echo "$m $n $k -"'
+    "if command -v nvidia-smi >/dev/null 2>&1;then"
+    ' echo;echo "$m $n smi -";w=;e=$(echo;echo .);e=${{e%.}};'
+    "while IFS= read -r l;do case $l in .)break;;esac;w=$w$l$e;done;"
+    'eval "$w";exit;fi;'
+    'echo;echo "$m $n none -"'
 )
 # A password is read into the shell's memory alone, and shown to sudo through a pipe: it stands in no
 # command line. Each try is ours to count; -k keeps it from being remembered on the host.
@@ -121,6 +124,7 @@ class Started:
     """The script's answer: a Python is there and waits for the agent."""
 
     interpreter: str
+    """Empty where there is none: a plain shell waits beside nvidia-smi for ``shell.sh``."""
     noise: bytes = b""
     """What else was printed before: greetings of start-up files."""
     no_sudo: str | None = None
@@ -147,21 +151,21 @@ async def wait_for_magic(
     """
     answer = _Answer(boot)
     attempt = 0
-    while not answer.state:
-        try:
-            await asyncio.wait_for(answer.read(channel, host), limit)
-        except asyncio.TimeoutError:
-            detail = f"; it printed: {said(answer.noise)}" if said(answer.noise) else ""
-            raise failure("ssh_slow_start", host=host, seconds=limit, detail=detail) from None
-        if answer.state == "sudo":
-            attempt += 1
-            word = await passwords.sudo(attempt) if passwords is not None else None
-            channel.write((word or "").partition("\n")[0].encode() + b"\n")
-            answer.state = ""
-    if answer.state != "py":
-        there = ", only nvidia-smi" if answer.state == "smi" else ""
-        raise failure("ssh_no_python", host=host, detail=there)
-    return Started(answer.interpreter, bytes(answer.noise), answer.no_sudo)
+    while (state := await _within(limit, answer, channel, host)) == "sudo":
+        attempt += 1
+        word = await passwords.sudo(attempt) if passwords is not None else None
+        channel.write((word or "").partition("\n")[0].encode() + b"\n")
+    if state == "none":
+        raise failure("ssh_no_python", host=host)
+    return Started(answer.interpreter if state == "py" else "", bytes(answer.noise), answer.no_sudo)
+
+
+async def _within(limit: float, answer: _Answer, channel: Channel, host: str) -> str:
+    try:
+        return await asyncio.wait_for(answer.read(channel, host), limit)
+    except asyncio.TimeoutError:
+        detail = f"; it printed: {said(answer.noise)}" if said(answer.noise) else ""
+        raise failure("ssh_slow_start", host=host, seconds=limit, detail=detail) from None
 
 
 class _Answer:
@@ -175,7 +179,9 @@ class _Answer:
         self.interpreter = ""
         self._rest = b""
 
-    async def read(self, channel: Channel, host: str) -> None:
+    async def read(self, channel: Channel, host: str) -> str:
+        """Give the next state that the script tells: ``py``, ``smi``, ``none``, ``sudo``."""
+        self.state = ""
         while not self.state:
             data = await channel.read()
             if not data:
@@ -187,6 +193,7 @@ class _Answer:
             if len(self.noise) + len(self._rest) > NOISE_LIMIT:
                 tail = self.noise[-400:] + self._rest[-400:]
                 raise failure("ssh_stdout_polluted", host=host, detail=said(tail))
+        return self.state
 
     def take(self, line: bytes) -> None:
         if not line.startswith(self.magic):

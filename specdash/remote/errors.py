@@ -42,9 +42,7 @@ class Failure:
 
 FAILURES: dict[str, Failure] = {
     # Finding the host
-    "ssh_no_address": Failure(
-        "{host}: the name does not resolve ({detail})", "{advice}", retry=True
-    ),
+    "ssh_no_address": Failure("{host}: the name does not resolve ({detail})", "{advice}", retry=True),
     "ssh_port_refused": Failure(
         "{host}: nothing listens on {address} port {port}",
         "is sshd running there, and is the port right?",
@@ -130,7 +128,8 @@ FAILURES: dict[str, Failure] = {
         retry=True,
     ),
     "ssh_no_python": Failure(
-        "{host}: no Python 3.6 or newer was found there{detail}", "install python3 on the host"
+        "{host}: neither Python 3.6 or newer nor nvidia-smi was found there",
+        "install python3 on the host, or the driver's programs",
     ),
     "ssh_agent_failed": Failure("{host}: the agent ended at once ({exit}){detail}", retry=True),
     # Losing it

@@ -28,6 +28,7 @@ from specdash.remote.gate import Gate
 from specdash.remote.options import LinkOptions
 from specdash.remote.payload import parcel, payload
 from specdash.remote.pulse import Pulse
+from specdash.remote.shellagent import ShellAgent
 from specdash.remote.sudo import SudoPassword
 from specdash.remote.target import Target
 from specdash.remote.transport import Channel, Lines, Transport
@@ -93,7 +94,7 @@ class Link:
         self._gate = Gate()
         self._settled = False
         self._attempt = 0
-        self._stopping = False
+        self._leaving = asyncio.Event()
         self._by_hand = asyncio.Event()
 
     async def run(self) -> None:
@@ -102,10 +103,10 @@ class Link:
         ticking.add_done_callback(lambda _: self.stop())
         try:
             ask, tries = self._ask, 0
-            while not self._stopping:
+            while not self._leaving.is_set():
                 error = await self._connection(ask)
                 tries = 0 if self._settled else tries
-                if self._stopping:  # a pause would forget that somebody wants to leave
+                if self._leaving.is_set():  # a pause would forget that somebody wants to leave
                     break
                 by_hand = error is not None and await self._pause(error, tries)
                 ask, tries = (self._ask, 0) if by_hand else (None, tries + 1)
@@ -135,7 +136,7 @@ class Link:
 
     def stop(self) -> None:
         """Let go of the host; ``run`` returns soon. The agent ends, the server does not."""
-        self._stopping = True
+        self._leaving.set()
         self._by_hand.set()
         if self._work:
             self._work.cancel()
@@ -165,14 +166,17 @@ class Link:
         boot = Bootstrap(sudo=options.sudo, interpreters=options.interpreters)
         if self._transport is None:
             self._transport = transport_for(self.target, options)
-        channel = await self._transport.open(boot, ask)
+        channel: Channel = await self._transport.open(boot, ask)
         try:
             started = await wait_for_magic(channel, boot, host, passwords=self._sudo.asking(ask))
             for text in self._transport.notices():
                 self._note("info", text)
             if started.no_sudo:
                 self._note("warning", f"{NO_SUDO}: {started.no_sudo}")
-            channel.write(parcel(options.block or payload(), {"version": __version__, **options.agent}))
+            if started.interpreter:
+                channel.write(parcel(options.block or payload(), {"version": __version__, **options.agent}))
+            else:
+                channel = ShellAgent(channel, sudo=options.sudo)
             await self._follow(channel)
         except asyncio.CancelledError:
             await channel.close()

@@ -118,7 +118,10 @@ async def test_a_host_without_python_is_refused_in_one_line(start_sshd: StartSsh
     server.know()
     link = await why_not(server, interpreters=("python3", "python"))
     assert link.state == "refused"
-    assert link.reason == "box: no Python 3.6 or newer was found there (install python3 on the host)"
+    assert link.reason == (
+        "box: neither Python 3.6 or newer nor nvidia-smi was found there "
+        "(install python3 on the host, or the driver's programs)"
+    )
 
 
 async def test_an_agent_that_fails_at_once_shows_its_last_words(sshd: Sshd) -> None:

@@ -32,6 +32,7 @@ LONG = (
     "tui/test_terminal.py",
     "operations/test_story.py",
     "operations/test_real_processes.py",
+    "runbooks/test_night.py",
 )
 """Over real servers, agents and terminals, mostly waiting: ``pytest -m long`` runs them, as CI does."""
 

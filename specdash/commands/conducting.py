@@ -101,7 +101,10 @@ class Headless:
         """``--yes``, or yes on the terminal."""
         for line in shown(plan):
             say(f"    {line}")
-        confirm(plan, yes=self._here.given["yes"])
+        try:
+            confirm(plan, yes=self._here.given["yes"])
+        except Refused as refused:
+            raise NotAgreed(refused.message, refused.hint) from refused
         return True
 
     async def ticks(self, step: RunStep) -> None:
@@ -122,11 +125,11 @@ class Headless:
         why = f": {step.evidence[-1].text}" if step.evidence else ""
         if not self._terminal:
             raise Stopped(
-                f"step {index + 1} of {run.name} has failed, {step.title}{why}",
+                f"step {index + 1} of {run.name} has failed, “{step.title}”{why}",
                 "the same command with --retry, --skip or --abort goes on",
             )
         choice = click.Choice(["retry", "skip", "abort", "later"])
-        say(f"✖ step {index + 1} of {run.name} has failed, {step.title}{why}")
+        say(f"✖ step {index + 1} of {run.name} has failed, “{step.title}”{why}")
         answer = click.prompt("retry, skip, abort, or later", type=choice, default="later", err=True)
         if answer == "later":
             raise Stopped(

@@ -129,6 +129,7 @@ class Conductor:
             run = run.saw(index, words, at)
         self._tell(run.advance(index, state=outcome.state, ended=at))
         self._keep(index)
+        self._look()
 
     async def _decide(self, index: int) -> None:
         """Ask what shall become of a failed step, unless somebody else has done it meanwhile."""
@@ -204,13 +205,16 @@ class Conductor:
     async def _samples(self) -> None:
         """What is seen of the host meanwhile, for the report."""
         while True:
-            state = self._acts.state
-            if state.link.state == "live" and self._file is not None:
-                now = sample_of(state, self._clock.wall())
-                if news(self._sample, now):
-                    self._sample = now
-                    self._file.sample(now)
+            self._look()
             await asyncio.sleep(SAMPLE_S)
+
+    def _look(self) -> None:
+        state = self._acts.state
+        if state.link.state == "live" and self._file is not None:
+            now = sample_of(state, self._clock.wall())
+            if news(self._sample, now):
+                self._sample = now
+                self._file.sample(now)
 
 
 def _why(run: Run, why: str) -> Run:

@@ -79,8 +79,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def begun(self) -> bool:
-        """Some step is more than pending."""
-        return any(step.state != "pending" for step in self.steps)
+        """Some step is more than pending, or waits for a person."""
+        return any(step.state != "pending" or step.evidence for step in self.steps)
 
     def advance(self, index: int, **changed: Any) -> Run:
         """The same run with one step changed."""
@@ -102,7 +102,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         step = self.steps[at]
         said = f": {step.evidence[-1].text}" if step.evidence else ""
         word = "failed at" if step.state == "failed" else "at"
-        return f"{self.name}: {word} step {at + 1} of {len(self.steps)}, {step.title}{said}"
+        return f"{self.name}: {word} step {at + 1} of {len(self.steps)}, “{step.title}”{said}"
 
 
 def new_run(book: Book, target: str, *, host: str, server: str | None, now: float) -> Run:

@@ -115,5 +115,5 @@ def shown(run: Run) -> Iterator[str]:
     yield f"runbook {run.name} on {run.host or run.target}"
     for number, step in enumerate(run.steps, 1):
         mark = f"{MARKS[step.state]} " if step.state != "pending" else ""
-        said = f": {step.evidence[-1].text}" if step.evidence and step.over else ""
+        said = f" — {step.evidence[-1].text}" if step.evidence and step.over else ""
         yield f"  {number} {mark}{step.title}{said}"

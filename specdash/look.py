@@ -22,7 +22,8 @@ def describe(state: HostState) -> Iterator[str]:
             yield f"▲ {alert.text}"
     for server in state.servers:
         yield ""
-        yield from describe_server(server, state.now, state.target)
+        which = f" --server {server.name}" if len(state.servers) > 1 else ""
+        yield from describe_server(server, state.now, state.target, which)
     if not state.servers:
         yield "no SGLang or vLLM server is running here"
     yield ""
@@ -43,10 +44,10 @@ def _headline(state: HostState) -> str:
     return " · ".join(parts)
 
 
-def describe_server(server: Server, now: float, target: str = "TARGET") -> Iterator[str]:
+def describe_server(server: Server, now: float, target: str = "TARGET", which: str = "") -> Iterator[str]:
     """One server: state, sentence of truth, phases, readiness, figures, log.
 
-    ``target``: how the operator calls the host, for the commands that help.
+    ``target`` and ``which``: how the operator calls the host, and this server where there are several.
     """
     glyph = state_glyph(server.state, proven=server.proven_at is not None)
     about = " · ".join(filter(None, (server.model, server.speculation, server.parallel, server.version)))
@@ -65,7 +66,7 @@ def describe_server(server: Server, now: float, target: str = "TARGET") -> Itera
     if server.eta_s is not None:
         starts = "1 start" if server.starts_known == 1 else f"{server.starts_known} starts"
         yield f"  ready in about {ago(server.eta_s)}, by {starts} of this kind"
-    yield from _why(server, target)
+    yield from _why(server, target, which)
     yield "  " + "   ".join(f"{lamp.name} {lamp.value}" for lamp in server.lamps)
     figures = server.figures
     if figures.at is not None:
@@ -91,7 +92,7 @@ def _who(server: Server, now: float) -> str:
     return f"  pid {server.pid}, up {ago(now - server.started_at)}, {many}"
 
 
-def _why(server: Server, target: str) -> Iterator[str]:
+def _why(server: Server, target: str, which: str) -> Iterator[str]:
     """The evidence, the diagnosis, and the commands that help."""
     ill = server.state in ("stalled", "crashed") or server.verdict.word == "suspect"
     for reason in server.verdict.reasons if ill else ():
@@ -102,7 +103,14 @@ def _why(server: Server, target: str) -> Iterator[str]:
             yield f"  {_SEVERITIES[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
             yield from (f"    → {remedy.replace(ANY_TARGET, target)}" for remedy in diagnosis.remedy)
     if server.state == "stalled":
-        yield f"    → specdash kill {target} ends it and checks that every GPU is free"
+        yield f"    → specdash kill {target}{which} ends it and checks that every GPU is free"
+    elif server.gone_at is not None and server.processes and not _holds_memory(server):
+        yield f"    → specdash kill {target}{which} ends what it left behind"
+
+
+def _holds_memory(server: Server) -> bool:
+    """The diagnosis says so, and what to do."""
+    return any(diagnosis.key == "orphan_processes" for diagnosis in server.diagnoses)
 
 
 def _gpus(state: HostState) -> Iterator[str]:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.targets import ask_on_terminal, options_from, target_options
+from specdash.commands.acting import looking_options
+from specdash.commands.targets import ask_on_terminal, options_from
+
+if TYPE_CHECKING:
+    from specdash.monitor.state import HostState
 
 _EXIT_TROUBLE = 1
 _EXIT_NO_CONNECTION = 3
@@ -16,11 +20,12 @@ _EXIT_NO_CONNECTION = 3
 
 @click.command(short_help="One look at a host: GPUs, servers, phases, readiness.")
 @click.argument("target")
-@target_options
+@looking_options
 def command(target: str, **given: Any) -> None:
     """One look at TARGET: what runs there, how far it is, whether it is alive.
 
-    Two samples are taken, two seconds apart. Exit code 1: something needs a person.
+    Two samples are taken, two seconds apart. TARGET may be a host of the profile. Exit code 1: something
+    needs a person.
 
     \b
     Examples:
@@ -30,12 +35,15 @@ def command(target: str, **given: Any) -> None:
     """
     from specdash.look import describe
     from specdash.monitor.status import encode, status_document, troubled
+    from specdash.profile import load
     from specdash.session import open_source
 
-    options = options_from(given, prompter=ask_on_terminal())
-    source = open_source(target, options)
+    named = load(given["profile"]).host_of(target)
+    if named is not None:
+        given["watch"] = given["watch"] or named[1].watch
+    source = open_source(named[1].target if named else target, options_from(given, ask_on_terminal()))
     refused = asyncio.run(_look(source))
-    state = source.state
+    state = _only(source.state, given["server"]) if refused is None else source.state
     if refused is not None:
         click.echo(f"specdash: {refused}", err=True)
         sys.exit(_EXIT_NO_CONNECTION)
@@ -44,6 +52,20 @@ def command(target: str, **given: Any) -> None:
     else:
         click.echo("\n".join(describe(state)))
     sys.exit(_EXIT_TROUBLE if troubled(state) else 0)
+
+
+def _only(state: HostState, wanted: str | None) -> HostState:
+    """The picture with the server that is meant alone. Raises ``SpecdashError`` where there is none."""
+    if wanted is None:
+        return state
+    import msgspec
+
+    from specdash.operations.wishes import choose
+
+    server = choose(state.servers, wanted)
+    about = f"server:{server.key}/"
+    alerts = tuple(one for one in state.alerts if one.key.startswith((about, "gpu")))
+    return msgspec.structs.replace(state, servers=(server,), alerts=alerts)
 
 
 async def _look(source: Any) -> str | None:

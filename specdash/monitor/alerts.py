@@ -173,6 +173,8 @@ def _helps(server: Server) -> str | None:
         return "config.patch"
     if any(diagnosis.root and diagnosis.key == "orphan_processes" for diagnosis in server.diagnoses):
         return "gpu.clean"
+    if server.state == "crashed" and server.gone_at is not None and server.processes:
+        return "server.kill"  # it ends what is left behind
     return "log.error" if server.state == "crashed" else None
 
 

@@ -1,0 +1,69 @@
+"""``specdash status``: by the profile, for one server, in commands that exist."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from specdash import session
+from specdash.cli import root
+from specdash.commands import status
+from specdash.monitor.state import HostState
+from tests.monitor.frames_of import process, processes, run, server
+from tests.monitor.test_stopped import STOPPED, family, first_look, second_look
+
+
+class Source:
+    """A host that was looked at."""
+
+    def __init__(self, state: HostState) -> None:
+        self.state = state
+
+
+def two_servers() -> HostState:
+    memory = second_look(first_look(STOPPED), STOPPED)
+    other = [process(one.pid + 200, 1 if one.ppid == 1 else 300, *one.argv, sid=300) for one in server()]
+    return run(processes(1003.2, *family("T"), *other), memory=memory).picture
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
+    """The targets that were opened, with their options; each shows two servers."""
+    told: list[tuple[str, Any]] = []
+
+    def open_source(target: str, options: Any) -> Source:
+        told.append((target, options))
+        return Source(two_servers())
+
+    async def look(_: Source) -> None:
+        return None
+
+    monkeypatch.setattr(session, "open_source", open_source)
+    monkeypatch.setattr(status, "_look", look)
+    return told
+
+
+def test_a_target_may_be_a_host_of_the_profile(opened: list[tuple[str, Any]], tmp_path: Path) -> None:
+    profile = tmp_path / "specdash.toml"
+    profile.write_text('schema = 1\n[hosts.night]\ntarget = "root@gpubox"\nwatch = true\n')
+    CliRunner().invoke(root, ["status", "night", "--profile", str(profile)])
+    CliRunner().invoke(root, ["status", "elsewhere", "--profile", str(profile)])
+    assert [(target, options.watch) for target, options in opened] == [
+        ("root@gpubox", True),
+        ("elsewhere", False),
+    ]
+
+
+@pytest.mark.usefixtures("opened")
+def test_one_server_can_be_asked_for_and_every_hint_is_a_command() -> None:
+    both = CliRunner().invoke(root, ["status", "gpubox"])
+    assert "vllm:30000 STALLED" in both.output
+    assert "sglang:30000" in both.output
+    assert "→ specdash kill gpubox --server vllm:30000 ends it" in both.output
+    one = CliRunner().invoke(root, ["status", "gpubox", "--server", "sglang:30000"])
+    assert "vllm:30000" not in one.output
+    assert one.exit_code == 0, "what is wrong with another server is not asked"
+    assert CliRunner().invoke(root, ["status", "gpubox", "--server", "none"]).exit_code != 0

@@ -7,12 +7,12 @@ import contextlib
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say
+from specdash.commands.acting import EXIT_FAILED, NoConnection, Refused, acting_options, say, scene
 from specdash.commands.benchload import load_options, loads_of
 from specdash.commands.keeping import document, tell
 from specdash.commands.numbers import Number
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from specdash.measuring.benchmark import Benchmark, Generator, Host
     from specdash.measuring.course import Course
 
+Lost = Callable[[], Coroutine[Any, Any, str]]
+
 
 @click.command(short_help="How fast a server is; kept, so that it can be compared.")
 @click.argument("target", metavar="TARGET|URL")
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the runs; may be given again.")
 @acting_options
 def command(target: str, **given: Any) -> None:
-    """Measure the server on TARGET, or behind a URL from this machine.
+    """Measure the server on TARGET from TARGET itself, or what is behind a URL from this machine.
 
     The load and what it costs is shown first. Ctrl-C stops it in order: nothing stays on the server, and what
     was measured is kept as a partial run. Repeat it five times to get an interval; specdash compare lays
@@ -43,14 +45,37 @@ def command(target: str, **given: Any) -> None:
 
     \b
     Examples:
-      specdash bench http://127.0.0.1:8000 --output 512 --repeat 5
+      specdash bench gpubox --output 512 --repeat 5
       specdash bench http://127.0.0.1:8000 --concurrency 1,8,64 --variant eagle3-3
     """
     if given["watch"]:
         raise Refused("bench loads the server, and --watch never does")
-    if "://" not in target:
-        raise click.UsageError(f"{target}: only a URL (http://host:port) can be measured")
-    sys.exit(asyncio.run(_measure_url(target, given)))
+    measure = _measure_url if "://" in target else _measure_host
+    sys.exit(asyncio.run(measure(target, given)))
+
+
+async def _measure_host(target: str, given: dict[str, Any]) -> int:
+    from specdash.commands.carrying import link_is_lost
+    from specdash.measuring.course import Course, subject_of, url_of
+    from specdash.measuring.onhost import HostGenerator
+    from specdash.operations.wishes import choose, of_profile
+    from specdash.profile import load
+
+    profile = load(given["profile"])
+    loads_of("host:1", given, profile)  # what is wrong with the options is said before any connection
+    named = profile.host_of(target)
+    if named is not None and named[1].watch:
+        raise Refused(f"bench loads the server, and the profile says watch = true for {named[0]}")
+    async with scene(target, given) as here:
+        server = choose(here.state.servers, given["server"])
+        known = of_profile(profile, here.host_name, server)
+        if known is not None and given["key_env"] is None:
+            given["key_env"] = profile.servers[known].api_key_env
+        loads, repeat = loads_of(url_of(server), given, profile)
+        subject = subject_of(here.state, server, variant=given["variant"])
+        course = Course(subject=subject, loads=loads, repeat=repeat)
+        generator = HostGenerator(here.session, server.key)
+        return await carry_out(course, generator, given, host=here.session, lost=lambda: link_is_lost(here))
 
 
 async def _measure_url(target: str, given: dict[str, Any]) -> int:
@@ -66,7 +91,7 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
     subject = Subject(
         host=loads[0].url,
         name=loads[0].url,
-        place="from this machine",
+        place="on this machine",
         variant=variant,
         launch=looked.launch,
         model=loads[0].model,
@@ -89,8 +114,12 @@ async def carry_out(
     *,
     host: Host | None = None,
     fingerprint: dict[str, str] | None = None,
+    lost: Lost | None = None,
 ) -> int:
-    """Show it, ask, measure, keep, tell. Returns the exit code."""
+    """Show it, ask, measure, keep, tell. Returns the exit code.
+
+    ``lost``: ends with the reason once the link is given up.
+    """
     from specdash.commands.carrying import confirm, shown
     from specdash.measuring.benchmark import Benchmark
     from specdash.measuring.course import plan
@@ -111,7 +140,7 @@ async def carry_out(
     )
     trouble: SpecdashError | None = None
     try:
-        await _run(benchmark)
+        await _run(benchmark, lost)
     except SpecdashError as error:
         trouble = error
     runs = benchmark.progress.done
@@ -123,7 +152,7 @@ async def carry_out(
     return EXIT_FAILED if not runs or any(run.trouble for run in runs) else 0
 
 
-async def _run(benchmark: Benchmark) -> None:
+async def _run(benchmark: Benchmark, lost: Lost | None) -> None:
     """To its end, telling how it goes; a first Ctrl-C stops in order, a second leaves at once."""
     from specdash.commands.benchtold import Narrator
 
@@ -142,11 +171,18 @@ async def _run(benchmark: Benchmark) -> None:
     with contextlib.suppress(NotImplementedError, RuntimeError):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupt)
+    watch = asyncio.ensure_future(lost()) if lost is not None else None
     try:
-        await work
-    except asyncio.CancelledError:
-        raise SpecdashError("stopped at once: the run at work was not kept") from None
+        await asyncio.wait({work, watch} if watch else {work}, return_when=asyncio.FIRST_COMPLETED)
+        if watch is not None and not work.done():
+            raise NoConnection(f"the link is gone: {watch.result()}", "the run at work was not kept")
+        if work.cancelled():
+            raise SpecdashError("stopped at once: the run at work was not kept")
+        work.result()
     finally:
+        for task in filter(None, (work, watch)):
+            task.cancel()
+        await asyncio.gather(*filter(None, (work, watch)), return_exceptions=True)
         with contextlib.suppress(NotImplementedError, ValueError):
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)

@@ -6,8 +6,13 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from specdash.bench.fingerprint import launch_of
 from specdash.bench.plan import Workload
 from specdash.bench.record import BASELINE
+from specdash.errors import SpecdashError
+from specdash.monitor.polling import reachable_host
+from specdash.monitor.state import HostState, Server
+from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.work import Measure
 
@@ -20,7 +25,7 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     """``sglang:30000``, or the URL."""
     place: str
-    """Where the load comes from: ``on gpubox``, ``from this machine``."""
+    """Where the load comes from: ``on gpubox``, ``on this machine``."""
     variant: str = BASELINE
     launch: str = ""
     """Which start of the server; empty: not known."""
@@ -46,6 +51,40 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
         for number in range(self.repeat):
             out += self.loads if number % 2 == 0 else reversed(self.loads)
         return tuple(out)
+
+
+def subject_of(state: HostState, server: Server, *, variant: str | None = None) -> Subject:
+    """A found server as what is measured. Raises ``SpecdashError`` where nobody could be asked."""
+    if server.port is None:
+        raise SpecdashError(
+            f"{server.name} has no port that is known", "--port in its command line names one"
+        )
+    host = state.host
+    name = host.name if host is not None else state.target
+    return Subject(
+        host=state.target,
+        name=server.name,
+        place=f"on {name}",
+        variant=variant or slug(server.speculation),
+        launch=launch_of(state, server),
+        server=server.key,
+        model=served_model(server),
+        host_name=name,
+        boot=host.boot if host is not None else "",
+    )
+
+
+def url_of(server: Server) -> str:
+    """Where the server is reached on its own host."""
+    host = reachable_host(server.bind)
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
+
+
+def slug(speculation: str | None) -> str:
+    """``EAGLE3 3 steps`` becomes ``eagle3-3``; none is the baseline."""
+    if not speculation:
+        return BASELINE
+    return "-".join(speculation.lower().removesuffix(" steps").split())
 
 
 def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
@@ -101,4 +140,4 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
     yield f"{load.requests} requests and {warm}, a fresh nonce in each prompt; about {tokens:,} tokens in all"
     if load.counters:
         yield "GET /metrics before and after"
-    yield f"the load comes {subject.place}; kept in the history as {subject.variant}"
+    yield f"the load is made {subject.place}; kept in the history as {subject.variant}"

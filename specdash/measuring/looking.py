@@ -10,6 +10,7 @@ import httpx
 import msgspec
 
 from specdash.bench.plan import Workload
+from specdash.measuring.course import slug
 from specdash.sanitise import clean_line
 from specdash.secrecy import redact
 
@@ -79,13 +80,6 @@ async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
         speculates=bool(method) or "spec_decode_num_drafts" in metrics,
         variant=variant,
     )
-
-
-def slug(speculation: str | None) -> str:
-    """``EAGLE3 3 steps`` becomes ``eagle3-3``; none is the baseline."""
-    if not speculation:
-        return "baseline"
-    return "-".join(speculation.lower().removesuffix(" steps").split())
 
 
 async def _text(client: httpx.AsyncClient, url: str) -> str:

@@ -39,7 +39,7 @@ def do(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
     def done(generator: Scripted, repeat: int = 1, **more: Any) -> tuple[int, str, str]:
         loads, _ = loads_of(URL, {"requests": 4, "output": 100})
         subject = Subject(
-            host=URL, name=URL, place="from this machine", variant=more.pop("variant", "baseline")
+            host=URL, name=URL, place="on this machine", variant=more.pop("variant", "baseline")
         )
         course = Course(subject=subject, loads=loads, repeat=repeat)
         code = asyncio.run(bench.carry_out(course, generator, given(**more)))

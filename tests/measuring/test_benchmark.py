@@ -13,7 +13,7 @@ from specdash.bench.plan import parse, sweep
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark
-from specdash.measuring.course import Course, Subject, plan
+from specdash.measuring.course import Course, Subject
 from specdash.measuring.progress import Progress
 from tests.measuring.scripted import FakeHost, Scripted, good_run
 from tests.tui import states
@@ -47,12 +47,6 @@ async def test_runs_are_kept_with_their_figures_and_what_they_depend_on() -> Non
     assert runs[0].during.samples == 1
     assert len(runs[0].speed) == 4, "the warm-up is none of it"
     assert host.listeners == []
-
-
-async def test_several_loads_take_turns_so_that_a_drift_meets_all() -> None:
-    loads = sweep(LOAD, (1, 8))
-    whole = Course(subject=SUBJECT, loads=loads, repeat=3)
-    assert [load.concurrency for load in whole.runs] == [1, 8, 8, 1, 1, 8]
 
 
 async def test_progress_tells_how_far_and_how_long_still() -> None:
@@ -134,16 +128,3 @@ async def test_the_accept_length_of_the_moment_is_the_servers() -> None:
     benchmark = Benchmark(course(), Scripted(good_run()), keep=Kept().keep, host=host)
     await benchmark.run()
     assert benchmark.progress.accept_length == 2.2
-
-
-def test_the_plan_is_literal() -> None:
-    what = plan(course(5, variant="eagle3-3", model="target"), made=1.0)
-    assert (what.kind, what.steps[0].risk) == ("bench", "soft")
-    assert what.steps[0].title == "5 times: 1 stream, 4 requests of 128 tokens in and 100 out"
-    assert what.steps[0].preview == (
-        "POST http://127.0.0.1:8000/v1/chat/completions, model target",
-        "temperature 0; ignore_eos: no answer ends early",
-        "4 requests and 2 to warm up, a fresh nonce in each prompt; about 3,000 tokens in all",
-        "GET /metrics before and after",
-        "the load comes on gpubox; kept in the history as eagle3-3",
-    )

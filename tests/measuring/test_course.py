@@ -1,0 +1,63 @@
+"""What a benchmark will do, said before it does it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from specdash.bench.plan import parse, sweep
+from specdash.errors import SpecdashError
+from specdash.measuring.course import Course, Subject, load_words, plan, slug, subject_of, url_of
+from tests.tui import states
+
+LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
+SUBJECT = Subject(host="gpubox", name="vllm:8000", place="on gpubox", variant="eagle3-3", model="target")
+
+
+def test_the_plan_is_literal() -> None:
+    what = plan(Course(subject=SUBJECT, loads=(LOAD,), repeat=5), made=1.0)
+    assert (what.kind, what.steps[0].risk) == ("bench", "soft")
+    assert what.steps[0].title == "5 times: 1 stream, 4 requests of 128 tokens in and 100 out"
+    assert what.steps[0].preview == (
+        "POST http://127.0.0.1:8000/v1/chat/completions, model target",
+        "temperature 0; ignore_eos: no answer ends early",
+        "4 requests and 2 to warm up, a fresh nonce in each prompt; about 3,000 tokens in all",
+        "GET /metrics before and after",
+        "the load is made on gpubox; kept in the history as eagle3-3",
+    )
+
+
+def test_several_loads_take_turns_so_that_a_drift_meets_all() -> None:
+    whole = Course(subject=SUBJECT, loads=sweep(LOAD, (1, 8)), repeat=3)
+    assert [load.concurrency for load in whole.runs] == [1, 8, 8, 1, 1, 8]
+    assert len(plan(whole, made=1.0).steps) == 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        ({"concurrency": 64}, "64 streams, 4 requests of 128 tokens in and 100 out"),
+        ({"rate": 2.5}, "2.5 requests a second (poisson), 4 requests of 128 tokens in and 100 out"),
+        ({"rate": 2, "concurrency": 8}, "2 requests a second (poisson), at most 8 at once, 4 requests"),
+        ({"prompts": "/srv/p.jsonl"}, "1 stream, 4 requests of 128 tokens in from /srv/p.jsonl and 100 out"),
+    ],
+)
+def test_a_load_in_words(asked: dict[str, object], says: str) -> None:
+    assert load_words(msgspec.structs.replace(LOAD, **asked)).startswith(says)
+
+
+def test_a_found_server_is_measured_where_it_listens() -> None:
+    state = states.serving()
+    (server,) = state.servers
+    subject = subject_of(state, server)
+    assert (subject.variant, subject.server, subject.name) == ("eagle3-3", states.KEY, "sglang:30000")
+    assert subject.launch == f"{subject.boot}/{states.KEY}"
+    assert subject_of(state, server, variant="night").variant == "night"
+    assert url_of(server) == "http://127.0.0.1:30000"
+    assert url_of(msgspec.structs.replace(server, bind="::1")) == "http://[::1]:30000"
+    with pytest.raises(SpecdashError, match="no port"):
+        subject_of(state, msgspec.structs.replace(server, port=None))
+
+
+def test_speculation_names_the_variant() -> None:
+    assert [slug(text) for text in (None, "EAGLE3 3 steps", "NGRAM")] == ["baseline", "eagle3-3", "ngram"]

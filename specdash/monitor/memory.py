@@ -9,6 +9,7 @@ import msgspec
 from specdash.engines.grammar import Grammar
 from specdash.monitor.environment import Sight
 from specdash.monitor.frames import Http, KernelLine, Process
+from specdash.monitor.latency import Watch
 from specdash.monitor.learning import Course
 from specdash.monitor.limits import Learned, Limits
 from specdash.monitor.metrics import Counters
@@ -120,7 +121,10 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """Paths that this server does not have: not asked again."""
     counters: Counters | None = None
     figures: Figures = Figures()
+    latency: Mapping[str, Watch] = {}
+    """Its histograms: ``ttft``, ``itl``."""
     tok_history: tuple[float, ...] = ()
+    tok_at: tuple[float, ...] = ()
     our_ports: tuple[int, ...] = ()
     """Local ports of our own recent polls: their access lines are ours."""
     polls_hidden: int = 0

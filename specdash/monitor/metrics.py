@@ -6,11 +6,14 @@ Counters are summed over labels (data-parallel engines, ranks); a fill level is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import msgspec
 
 from specdash.monitor.foreign import finite
+from specdash.monitor.latency import Buckets, buckets
+from specdash.monitor.numerals import real
 
 TOKENS = ("vllm:generation_tokens_total", "sglang:generation_tokens_total")
 PROMPT_TOKENS = ("vllm:prompt_tokens_total", "sglang:prompt_tokens_total")
@@ -22,6 +25,13 @@ ACCEPTED = ("vllm:spec_decode_num_accepted_tokens_total",)
 ACCEPT_LENGTH = ("sglang:spec_accept_length",)
 TTFT_SUM = ("vllm:time_to_first_token_seconds_sum", "sglang:time_to_first_token_seconds_sum")
 TTFT_COUNT = ("vllm:time_to_first_token_seconds_count", "sglang:time_to_first_token_seconds_count")
+TTFT = ("vllm:time_to_first_token_seconds", "sglang:time_to_first_token_seconds")
+ITL = (
+    "vllm:inter_token_latency_seconds",
+    "sglang:inter_token_latency_seconds",
+    "vllm:time_per_output_token_seconds",
+)
+"""Histograms; of several that are there the first counts (vLLM renamed its own)."""
 FINISHED = ("vllm:request_success_total", "sglang:num_requests_total")
 
 KEEP = tuple(
@@ -40,6 +50,7 @@ KEEP = tuple(
                 TTFT_SUM,
                 TTFT_COUNT,
                 FINISHED,
+                tuple(f"{name}_bucket" for name in (*TTFT, *ITL)),
             )
             for name in group
         }
@@ -63,13 +74,18 @@ class Counters(msgspec.Struct, frozen=True, kw_only=True):
     ttft_sum: float | None = None
     ttft_count: float | None = None
     finished: int | None = None
+    ttft: Buckets | None = None
+    itl: Buckets | None = None
 
 
 def parse(text: str, at: float) -> Counters:
     """Read a Prometheus text; lines that are no samples are passed over."""
     samples: dict[str, list[float]] = {}
-    for name, value in _samples(text):
+    bounded: dict[str, list[tuple[float, float]]] = {}
+    for name, bound, value in _samples(text):
         samples.setdefault(name, []).append(value)
+        if bound is not None:
+            bounded.setdefault(name, []).append((bound, value))
 
     def total(names: tuple[str, ...]) -> float | None:
         found = [value for name in names for value in samples.get(name, ())]
@@ -81,6 +97,9 @@ def parse(text: str, at: float) -> Counters:
 
     def highest(names: tuple[str, ...]) -> float | None:
         return max((value for name in names for value in samples.get(name, ())), default=None)
+
+    def histogram(names: tuple[str, ...]) -> Buckets | None:
+        return next((buckets(bounded[b], at) for name in names if (b := f"{name}_bucket") in bounded), None)
 
     fill = highest(KV_FILL)
     return Counters(
@@ -96,10 +115,13 @@ def parse(text: str, at: float) -> Counters:
         ttft_sum=total(TTFT_SUM),
         ttft_count=total(TTFT_COUNT),
         finished=whole(FINISHED),
+        ttft=histogram(TTFT),
+        itl=histogram(ITL),
     )
 
 
-def _samples(text: str) -> Iterator[tuple[str, float]]:
+def _samples(text: str) -> Iterator[tuple[str, float | None, float]]:
+    """Name, upper bound where it is a bucket, value."""
     # Imported here: the package brings an HTTP server along, which a look at a log does not need.
     from prometheus_client.parser import text_string_to_metric_families
 
@@ -110,9 +132,14 @@ def _samples(text: str) -> Iterator[tuple[str, float]]:
             for family in text_string_to_metric_families(line):
                 for sample in family.samples:
                     if finite(sample.value):
-                        yield sample.name, sample.value
+                        yield sample.name, _bound(sample.labels.get("le")), sample.value
         except ValueError:
             continue
+
+
+def _bound(text: str | None) -> float | None:
+    """The upper bound of a bucket; the last one has none, and counts as infinite."""
+    return math.inf if text == "+Inf" else real(text)
 
 
 def rate(before: Counters | None, now: Counters) -> float | None:

@@ -13,6 +13,7 @@ import msgspec
 from specdash.monitor import metrics
 from specdash.monitor.foreign import count, decoded, fields, figure, named
 from specdash.monitor.frames import Http
+from specdash.monitor.latency import Watch, take
 from specdash.monitor.memory import Moved, ServerMemory
 from specdash.monitor.state import Figures, Lamp, LampSays
 
@@ -26,6 +27,7 @@ METRICS = "/metrics"
 CONNECT = "connect"
 GENERATE = ("/v1/completions", "/v1/chat/completions", "/generate")
 """What asks for a token: never asked again and again."""
+_SLOW_S = 10.0
 _NOT_THERE = frozenset({404, 405, 501})
 _AUTH = frozenset({401, 403})
 _OUR_PORTS = 64
@@ -90,7 +92,7 @@ def _counters(memory: ServerMemory) -> tuple[Call, ...]:
     every = 2.0 if memory.figures.running else 5.0
     page = Call(path=METRICS, every=every, limit=5.0, keep=metrics.KEEP, body=_LONG_BODY)
     if memory.family.engine == "sglang" and LOADS not in memory.lacks:
-        return (loads,)
+        return loads, msgspec.structs.replace(page, every=_SLOW_S)  # latencies stand in the page alone
     return (page,)
 
 
@@ -127,6 +129,16 @@ def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
 
 def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
     before, now = memory.counters, metrics.parse(answer.body, answer.at)
+    memory = _with_latency(memory, now)
+    if LOADS in memory.good_at and LOADS not in memory.lacks:  # the load page tells all else, and oftener
+        return _with_figures(
+            msgspec.structs.replace(memory, counters=now),
+            msgspec.structs.replace(
+                memory.figures, ttft_ms=metrics.ttft_ms(before, now), requests=now.finished
+            ),
+            memory.moved,
+            heard=False,
+        )
     figures = Figures(
         at=answer.at,
         source=METRICS,
@@ -167,6 +179,8 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
         waiting=sum(count(load.get("num_waiting_reqs")) for load in loads),
         kv_pct=max((figure(load.get("token_usage")) or 0.0 for load in loads), default=0.0) * 100,
         accept_len=max((value for value in accepted if value), default=None),
+        ttft_ms=memory.figures.ttft_ms,
+        requests=memory.figures.requests,
     )
     moved = msgspec.structs.replace(memory.moved, loads_at=stamp or None)
     if fresh and running:
@@ -179,11 +193,24 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
     return _with_figures(memory, figures, moved)
 
 
-def _with_figures(memory: ServerMemory, figures: Figures, moved: Moved) -> ServerMemory:
-    history = memory.tok_history
-    if figures.tok_s is not None:
+def _with_latency(memory: ServerMemory, now: metrics.Counters) -> ServerMemory:
+    known = memory.latency
+    fresh = {"ttft": now.ttft, "itl": now.itl}
+    latency = {name: take(known.get(name, Watch()), reading) for name, reading in fresh.items()}
+    return msgspec.structs.replace(memory, latency=latency)
+
+
+def _with_figures(
+    memory: ServerMemory, figures: Figures, moved: Moved, *, heard: bool = True
+) -> ServerMemory:
+    """``heard``: the speed in them was measured now."""
+    history, times = memory.tok_history, memory.tok_at
+    if heard and figures.tok_s is not None:
         history = (*history, figures.tok_s)[-HISTORY:]
-    return msgspec.structs.replace(memory, figures=figures, tok_history=history, moved=moved)
+        times = (*times, figures.at or 0.0)[-HISTORY:]
+    shown = {name: watch.shown for name, watch in memory.latency.items()}
+    figures = msgspec.structs.replace(figures, ttft=shown.get("ttft"), itl=shown.get("itl"))
+    return msgspec.structs.replace(memory, figures=figures, tok_history=history, tok_at=times, moved=moved)
 
 
 def _loads(body: str) -> list[dict[str, Any]]:

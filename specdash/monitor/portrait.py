@@ -14,6 +14,7 @@ from specdash.monitor.polling import lamps
 from specdash.monitor.rail import Drawn, draw, ready_after
 from specdash.monitor.state import Figures, Gpu, Rank, Server
 from specdash.monitor.truth import sentence
+from specdash.monitor.untold import untold
 from specdash.monitor.words import State
 
 
@@ -79,6 +80,7 @@ def paint(
         proven_at=next((lamp.at for lamp in lit if lamp.name == "token" and lamp.says == "yes"), None),
         figures=_figures(memory, judgement.state),
         tok_history=memory.tok_history,
+        tok_at=memory.tok_at,
         milestones=reading.milestones,
         diagnoses=judgement.diagnoses,
         log_lines=reading.lines,
@@ -122,9 +124,9 @@ def _figures(memory: ServerMemory, state: State) -> Figures:
     """What the endpoints tell, else the last batch line; nothing of a server that does not serve."""
     if state not in ("ready", "degraded", "stalled"):
         return Figures()
-    if memory.figures.at is not None:
-        return memory.figures
-    told = memory.reading.figures
+    told = memory.figures
+    if told.at is None:
+        told = msgspec.structs.replace(memory.reading.figures, source="log")
     if told.at is None:
         return Figures()
-    return msgspec.structs.replace(told, source="log")
+    return msgspec.structs.replace(told, missing=untold(memory, told))

@@ -218,6 +218,22 @@ class Lamp(Value, frozen=True, kw_only=True):
     """Of the token: we asked for it, and did not only see that others got theirs."""
 
 
+class Latency(Value, frozen=True, kw_only=True):
+    """How long it took, by the server's own histogram: quantiles interpolated within its buckets."""
+
+    at: float
+    """When the newest request was seen to be counted."""
+    p50_ms: float
+    p90_ms: float
+    p50_least: bool = False
+    """It lies in the last bucket: it is at least so much."""
+    p90_least: bool = False
+    counted: int
+    """Requests (or tokens) behind it."""
+    window_s: float | None = None
+    """The stretch that they were counted in; None: since the server's start."""
+
+
 class Figures(Value, frozen=True, kw_only=True):
     """What the server does right now. None: this server does not tell, or not yet."""
 
@@ -230,7 +246,14 @@ class Figures(Value, frozen=True, kw_only=True):
     kv_pct: float | None = None
     accept_len: float | None = None
     ttft_ms: float | None = None
+    """The mean."""
+    ttft: Latency | None = None
+    """Time to the first token, the newest minute that had requests."""
+    itl: Latency | None = None
+    """Time from token to token."""
     requests: int | None = None
+    missing: dict[str, str] = {}
+    """Why a figure is None, by its name here."""
 
 
 class Server(Value, frozen=True, kw_only=True):
@@ -292,6 +315,8 @@ class Server(Value, frozen=True, kw_only=True):
     """When a token last came back, unless a later one did not: what proves READY."""
     figures: Figures = Figures()
     tok_history: tuple[float, ...] = ()
+    tok_at: tuple[float, ...] = ()
+    """When each of these was measured."""
     milestones: tuple[Milestone, ...] = ()
     diagnoses: tuple[Diagnosis, ...] = ()
     log_lines: int = 0

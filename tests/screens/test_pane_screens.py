@@ -27,3 +27,8 @@ def opened(*keys: str) -> Callable[[Any], Any]:
 @pytest.mark.parametrize("size", [(200, 50), (160, 45)], ids=["200x50", "160x45"])
 def test_a_box_per_card(size: tuple[int, int], snap_compare: Compare) -> None:
     assert snap_compare(app_for(panes.odd_cards()), terminal_size=size, run_before=opened("1", "j"))
+
+
+@pytest.mark.parametrize("size", [(120, 40), (200, 50)], ids=["120x40", "200x50"])
+def test_serving_with_latencies(size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(app_for(panes.measured()), terminal_size=size, run_before=settle)

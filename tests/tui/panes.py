@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from specdash.monitor.state import HostState, Owner
-from tests.tui.states import cards, gpu, serving
+from specdash.monitor.state import Figures, HostState, Latency, Owner
+from tests.tui.states import NOW, cards, gpu, serving
 
 
 def odd_cards() -> HostState:
@@ -26,3 +26,33 @@ def odd_cards() -> HostState:
 def many_cards() -> HostState:
     """Sixteen of them."""
     return msgspec.structs.replace(serving(), gpus=cards(16, 122.0))
+
+
+def measured() -> HostState:
+    """A server whose histograms tell of the last minute."""
+    base = serving()
+    figures = msgspec.structs.replace(
+        base.servers[0].figures,
+        ttft=Latency(at=NOW - 2, p50_ms=41.3, p90_ms=118.0, counted=34, window_s=60.0),
+        itl=Latency(at=NOW - 2, p50_ms=16.6, p90_ms=10_000.0, p90_least=True, counted=3_400, window_s=60.0),
+    )
+    times = tuple(NOW - 1 - 2 * (119 - at) for at in range(120))
+    one = msgspec.structs.replace(base.servers[0], figures=figures, tok_at=times)
+    return msgspec.structs.replace(base, servers=(one,))
+
+
+def untold() -> HostState:
+    """A server that keeps most of it to itself, and whose figures are old."""
+    base = serving()
+    figures = Figures(
+        at=NOW - 41, source="/v1/loads", running=3, waiting=1, kv_pct=3.1,
+        missing={
+            "tok_s": "its figures stand still",
+            "accept_len": "/v1/loads does not tell",
+            "ttft": "needs --enable-metrics",
+            "itl": "needs --enable-metrics",
+            "requests": "needs --enable-metrics",
+        },
+    )  # fmt: skip
+    one = msgspec.structs.replace(base.servers[0], figures=figures)
+    return msgspec.structs.replace(base, servers=(one,))

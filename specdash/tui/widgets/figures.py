@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from statistics import median
 
-from specdash.monitor.state import Figures, HostState, Server
+from specdash.monitor.state import Figures, HostState, Latency, Server
 from specdash.tui import say
-from specdash.tui.chart import chart
-from specdash.tui.paint import Row, Span, cut, dim, fill, row, spark, spread
+from specdash.tui.chart import ceiling, chart, gutter
+from specdash.tui.paint import Row, Span, cut, dim, fill, pad, row, spark, spread
 from specdash.tui.widgets.painted import Painted
 
 CHART_ROWS = 3
+TALL_CHART_ROWS = 5
+WIDE = 56
+"""Cells from which the chart is taller."""
+NAME_CELLS = 10
+OLD_S = 15.0
+"""Figures older than that are marked."""
 
 
 def _parts(figures: Figures) -> list[Row]:
-    """What is known, in words; what this server does not tell is left out."""
+    """What is known, for one line; what this server does not tell is left out."""
     out: list[Row] = []
     if figures.running is not None:
         out.append(row(Span(f"{figures.running:,}"), dim(" running")))
@@ -24,17 +30,84 @@ def _parts(figures: Figures) -> list[Row]:
         out.append(row(dim("KV "), Span(f"{figures.kv_pct:.1f} %")))
     if figures.accept_len is not None:
         out.append(row(dim("accept "), Span(f"{figures.accept_len:.2f}")))
-    if figures.ttft_ms is not None:
-        out.append(row(dim("TTFT "), Span(f"{figures.ttft_ms:,.0f} ms")))
+    if figures.ttft is not None:
+        out.append(row(dim("TTFT p50 "), Span(_ms(figures.ttft.p50_ms, least=figures.ttft.p50_least))))
+    elif figures.ttft_ms is not None:
+        out.append(row(dim("TTFT mean "), Span(_ms(figures.ttft_ms))))
     if figures.requests is not None:
         out.append(row(Span(f"{figures.requests:,}"), dim(" requests")))
     return out
 
 
+def _ms(value: float, *, least: bool = False) -> str:
+    """Milliseconds, from ten seconds on seconds; ``≥`` where only the least is known."""
+    text = f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.{0 if value >= 100 else 1}f} ms"
+    return f"≥ {text}" if least else text
+
+
 def _rate(figures: Figures) -> Row:
     if figures.tok_s is None:
-        return row(dim("speed: this server does not tell"))
+        return row(dim(f"speed: {figures.missing.get('tok_s', 'this server does not tell')}"))
     return row(Span(f"{figures.tok_s:,.1f}", "strong"), dim(" tok/s"))
+
+
+def table(server: Server, now: float, width: int) -> list[Row]:
+    """One figure a row: its value, or why there is none; of latencies also of how many and how old."""
+    figures, missing = server.figures, server.figures.missing
+
+    def line(name: str, value: Row | str | None, field: str) -> Row:
+        told = dim(missing.get(field, "not told")) if value is None else value
+        return cut(row(dim(pad(name, NAME_CELLS)), told), width)
+
+    kv, accept = figures.kv_pct, figures.accept_len
+    spoken = None if accept is None else row(f"{accept:.2f}", dim(" tokens a step"))
+    if accept is None and server.speculation is None:
+        spoken = row(dim("no speculation"))
+    mean = None if figures.ttft_ms is None else row(dim("mean "), _ms(figures.ttft_ms))
+    return [
+        line("load", _load(figures), "running"),
+        line("KV cache", None if kv is None else f"{kv:.1f} %", "kv_pct"),
+        line("accepted", spoken, "accept_len"),
+        line("TTFT", _latency(figures.ttft) or mean, "ttft"),
+        line("ITL", _latency(figures.itl), "itl"),
+        *_basis(figures.ttft or figures.itl, now, width),
+        line("requests", None if figures.requests is None else f"{figures.requests:,}", "requests"),
+    ]
+
+
+def _load(figures: Figures) -> Row | None:
+    if figures.running is None:
+        return None
+    waiting = "?" if figures.waiting is None else f"{figures.waiting:,}"
+    return row(f"{figures.running:,}", dim(" running   "), waiting, dim(" waiting"))
+
+
+def _latency(told: Latency | None) -> Row | None:
+    if told is None:
+        return None
+    p50, p90 = _ms(told.p50_ms, least=told.p50_least), _ms(told.p90_ms, least=told.p90_least)
+    return row(dim("p50 "), p50, dim("   p90 "), p90)
+
+
+def _basis(told: Latency | None, now: float, width: int) -> list[Row]:
+    """Out of what the quantiles were made, in as many words as fit."""
+    if told is None:
+        return []
+    many = say.plural(told.counted, "request")
+    window = "since its start" if told.window_s is None else f"in {say.clock(told.window_s)}"
+    base = f"{many} {window}, {say.age(now - told.at)} ago"
+    forms = (f"interpolated from its histograms: {base}", f"interpolated: {base}", base)
+    text = next((form for form in forms if len(form) + NAME_CELLS <= width), base)
+    return [cut(row(" " * NAME_CELLS, dim(text)), width)]
+
+
+def speed_chart(server: Server, now: float, width: int) -> list[Row]:
+    """Tokens a second over the last readings."""
+    history, times = server.tok_history, server.tok_at
+    many = min(len(history), 2 * (width - gutter(0.0, ceiling(history))))
+    since = f"{say.age(now - times[-many])} ago" if many and len(times) == len(history) else ""
+    height = TALL_CHART_ROWS if width >= WIDE else CHART_ROWS
+    return chart(history, width, height, unit="tok/s", since=since)
 
 
 def one_line(server: Server, width: int) -> Row:
@@ -64,7 +137,7 @@ class FiguresPane(Painted, can_focus=True):
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
-        """Rate, chart, the rest in pairs."""
+        """Rate, chart, and one figure a row."""
         if self.server is None:
             return []
         if self.slim:
@@ -72,17 +145,17 @@ class FiguresPane(Painted, can_focus=True):
         figures, history = self.server.figures, [value for value in self.server.tok_history if value > 0]
         middle = row(dim(f"median {median(history):,.1f}")) if len(history) > 1 else ()
         rows = [spread(_rate(figures), middle, width)]
-        if figures.tok_s is not None:
-            rows += chart(self.server.tok_history, width, CHART_ROWS, unit="tok/s")
-        parts, half = _parts(figures), width // 2
-        for left, right in zip(parts[::2], [*parts[1::2], ()], strict=False):
-            rows.append(row(cut(left, half), " " * max(1, half - sum(len(s.text) for s in left)), right))
-        return rows
+        now = self.state.now if self.state else 0.0
+        if history:
+            rows += speed_chart(self.server, now, width)
+        return [*rows, *table(self.server, now, width)]
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """Where the figures come from and how old they are."""
         if self.server is None or self.state is None or self.slim:
             return (), ()
         figures = self.server.figures
-        age = say.age(self.state.now - figures.at) if figures.at is not None else "?"
-        return row(Span("serving", "strong")), row(dim(f"{figures.source or 'figures'} {age} ago"))
+        age = self.state.now - figures.at if figures.at is not None else None
+        old = age is not None and age > OLD_S
+        words = f"{figures.source or 'figures'} {say.age(age)} ago"
+        return row(Span("serving", "strong")), row(Span(f"▲ {words}", "warn") if old else dim(words))

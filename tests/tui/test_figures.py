@@ -1,0 +1,52 @@
+"""The serving view: each figure with its unit and age, or the reason why there is none."""
+
+import msgspec
+import pytest
+
+from specdash.monitor.state import HostState
+from specdash.tui.paint import text_of, width_of
+from specdash.tui.widgets.figures import one_line, speed_chart, table
+from tests.tui import panes, states
+
+
+def told(state: HostState, width: int = 40) -> list[str]:
+    return [text_of(line) for line in table(state.servers[0], state.now, width)]
+
+
+def test_latencies_are_quantiles_with_what_they_were_made_of() -> None:
+    text = told(panes.measured())
+    assert "TTFT      p50 41.3 ms   p90 118 ms" in text
+    assert "ITL       p50 16.6 ms   p90 ≥ 10.0 s" in text
+    assert "          34 requests in 1:00, 2 s ago" in text
+    wide = told(panes.measured(), 90)
+    assert "          interpolated from its histograms: 34 requests in 1:00, 2 s ago" in wide
+
+
+def test_a_mean_is_called_a_mean() -> None:
+    assert "TTFT      mean 41.0 ms" in told(states.serving())
+    assert "TTFT mean 41.0 ms" in text_of(one_line(states.serving().servers[0], 120))
+    assert "TTFT p50 41.3 ms" in text_of(one_line(panes.measured().servers[0], 120))
+
+
+def test_a_missing_figure_says_why() -> None:
+    text = told(panes.untold())
+    assert "accepted  /v1/loads does not tell" in text
+    assert "TTFT      needs --enable-metrics" in text
+    assert "load      3 running   1 waiting" in text
+    without = msgspec.structs.replace(panes.untold().servers[0], speculation=None)
+    assert "accepted  no speculation" in [text_of(line) for line in table(without, 0.0, 40)]
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 90])
+def test_no_row_is_wider_than_the_pane(width: int) -> None:
+    for state in (panes.measured(), panes.untold(), states.serving(), states.idle()):
+        rows = [*table(state.servers[0], state.now, width), *speed_chart(state.servers[0], state.now, width)]
+        assert max(map(width_of, rows)) <= width
+
+
+def test_the_time_axis_begins_where_the_oldest_drawn_reading_was_taken() -> None:
+    state = panes.measured()
+    assert "2:27 ago" in text_of(speed_chart(state.servers[0], state.now, 40)[-1])
+    assert "3:59 ago" in text_of(speed_chart(state.servers[0], state.now, 80)[-1])
+    untimed = states.serving()
+    assert "ago" not in text_of(speed_chart(untimed.servers[0], untimed.now, 40)[-1])

@@ -53,6 +53,17 @@ def pieces(name: str) -> Iterator[bytes]:
         raise LogFileError(f"{name}: {error.strerror or error}") from None
 
 
+def silent_since(name: str) -> float | None:
+    """When this file was last written to (seconds since the epoch); None for what is no file of its own."""
+    if name == STDIN:
+        return None
+    try:
+        status = Path(name).stat()
+    except OSError:
+        return None
+    return status.st_mtime if stat.S_ISREG(status.st_mode) else None
+
+
 def _refuse_device(name: str) -> None:
     """A device has no end; a pipe has one, and a terminal has ctrl+d."""
     if not name:

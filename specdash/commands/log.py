@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,7 +38,8 @@ def command(
     """What the log FILE says of its server: state, phases, milestones and what went wrong.
 
     ``-`` reads stdin. A log alone has no clock: how long it has been silent must be said with --silent-for
-    before silence is called a stall. Exit code 1: something needs a person, or a file could not be read.
+    before silence is called a stall. Without it the file's own time is told, and a start that has long been
+    silent by it is unknown. Exit code 1: something needs a person, or a file could not be read.
 
     \b
     Examples:
@@ -78,8 +80,8 @@ def _look(
 ) -> tuple[LogReading, Judged]:
     """Read one file to its end and weigh it."""
     from specdash.engines.common import default_book, default_limits
-    from specdash.logfile import pieces
-    from specdash.monitor.logverdict import judge_log
+    from specdash.logfile import pieces, silent_since
+    from specdash.monitor.logverdict import judge_log, with_file_age
     from specdash.monitor.reading import begin, finish, read
 
     try:
@@ -89,7 +91,11 @@ def _look(
     for piece in pieces(name):
         reading = read(reading, piece)
     reading = finish(reading)
-    return reading, judge_log(reading, default_limits(), default_book(), silent_for, seen)
+    judged = judge_log(reading, default_limits(), default_book(), silent_for, seen)
+    written_at = silent_since(name) if silent_for is None and seen is None else None
+    if written_at is not None:
+        judged = with_file_age(judged, default_limits(), max(0.0, time.time() - written_at))
+    return reading, judged
 
 
 def _evidence(name: str | None) -> Evidence | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from specdash.monitor.diagnosis import Judged
 from specdash.monitor.documents import Milestone
 from specdash.monitor.glyphs import state_glyph
+from specdash.monitor.logverdict import FILE, RECENT_S
 from specdash.monitor.rail import steps
 from specdash.monitor.reading import LogReading
 from specdash.monitor.spans import ago
@@ -22,6 +23,9 @@ def in_words(reading: LogReading, judged: Judged, *, milestones: bool = False) -
     """The whole story. ``milestones`` lists every one of them with its line."""
     yield headline(reading, judged)
     yield from _about(reading)
+    file = next((one for one in judged.verdict.reasons if one.signal == FILE), None)
+    if file is not None and (file.age_s or 0.0) >= RECENT_S:
+        yield f"  {file.value}"
     if judged.phase is not None:
         yield from (_step(step) for step in steps(reading, judged.state))
     yield from _reasons(judged)
@@ -85,6 +89,8 @@ def _reasons(judged: Judged) -> Iterator[str]:
     if judged.verdict.word not in ("suspect", "stalled", "degraded", "unknown"):
         return
     for reason in judged.verdict.reasons:
+        if reason.signal == FILE:
+            continue  # said above
         age = f" for {ago(reason.age_s)}" if reason.age_s is not None else ""
         yield clean_line(f"    {reason.signal}: {reason.value}{age} ({_SAYS[reason.says]})")
 

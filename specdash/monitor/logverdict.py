@@ -16,6 +16,7 @@ from specdash.monitor.liveness import assess
 from specdash.monitor.logtime import between
 from specdash.monitor.reading import LogReading
 from specdash.monitor.signatures import Book
+from specdash.monitor.spans import ago
 from specdash.monitor.trouble import TroubleMemory
 from specdash.monitor.words import Phase
 
@@ -27,6 +28,14 @@ OWNER_SLACK_S = 600.0
 
 CROWDED_S = 30.0
 """A queue behind one request for this long is no burst any more."""
+
+RECENT_S = 60.0
+"""A log that is written to will be written to again within about this time."""
+
+FILE = "file"
+"""The signal of a log file's own time."""
+
+_UNTOLD = ": whether it still runs cannot be told from a log alone"
 
 BEFORE_WEIGHTS: tuple[Phase | None, ...] = (None, "boot", "dist_init")
 
@@ -62,6 +71,26 @@ def _caveats(reading: LogReading, silent_for: float | None) -> Iterator[Reason]:
         yield Reason(
             signal="clock", value="a log alone has none: say --silent-for", age_s=None, says="unknown"
         )
+
+
+def with_file_age(judged: Judged, limits: Limits, age_s: float) -> Judged:
+    """The same, knowing only that the file has not been written to for ``age_s``.
+
+    The process may be long gone, or the file a copy: that old a silence is no proof of a stall, and no start
+    that goes on either. What has ended stays what it is.
+    """
+    if judged.state in ("crashed", "stopped", "stalled"):
+        return judged
+    rest = tuple(reason for reason in judged.verdict.reasons if reason.signal != "clock")
+    said = f"last line {ago(age_s)} ago (file's time){_UNTOLD if age_s >= RECENT_S else ''}"
+    file = Reason(signal=FILE, value=said, age_s=age_s, says="unknown")
+    verdict = msgspec.structs.replace(judged.verdict, reasons=(file, *rest))
+    limit_s = limits.phase[judged.phase or "boot"].stalled_s
+    if judged.phase != "serving" and age_s >= limit_s:
+        verdict = msgspec.structs.replace(verdict, word="unknown", since_s=age_s)
+        told = tuple(one for one in judged.diagnoses if one.severity != "info")
+        return msgspec.structs.replace(judged, state="unknown", verdict=verdict, diagnoses=told)
+    return msgspec.structs.replace(judged, verdict=verdict)
 
 
 def document(reading: LogReading, judged: Judged) -> LogDocument:

@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +53,43 @@ def test_a_crash_is_told_with_its_cause_and_the_way_out(capsys: pytest.CaptureFi
     assert "→ lower --mem-fraction-static" in out
 
 
-def test_silence_is_called_a_stall_only_when_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = log(STALLED, capsys=capsys)
+def aged(name: str, folder: Path, seconds: float) -> str:
+    """A copy of that log, last written to so long ago."""
+    path = folder / Path(name).name
+    path.write_bytes(Path(name).read_bytes())
+    os.utime(path, (time.time() - seconds,) * 2)
+    return str(path)
+
+
+def test_a_start_that_stopped_hours_ago_is_not_told_as_one_that_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = aged(STALLED, tmp_path, 8 * 3600 + 5)
+    code, out, _ = log(path, capsys=capsys)
+    assert code == 0
+    assert out.startswith("? unknown in graphs of the target, 3 of 10 batches")
+    assert "last line 8:00:05 ago (file's time): whether it still runs cannot be told from a log alone" in out
+    doc = document(path, capsys=capsys)
+    assert (doc["state"], doc["phase"], doc["verdict"]["word"]) == ("unknown", "capture", "unknown")
+    assert (doc["alarm"], doc["diagnoses"]) == (False, [])
+    assert doc["verdict"]["reasons"][0]["signal"] == "file"
+    told = log(path, "--silent-for", "800", capsys=capsys)[1]
+    assert told.startswith("✖ stalled"), "who says how long it is silent is believed"
+
+
+def test_an_old_log_of_a_server_that_serves_or_has_crashed_is_what_it_was(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = log(aged(HEALTHY, tmp_path, 7200), capsys=capsys)[1]
+    assert out.startswith("● ready")
+    assert "last line 2:00:00 ago (file's time)" in out
+    assert "file's time" not in log(aged(OOM, tmp_path, 7200), capsys=capsys)[1]
+
+
+def test_silence_is_called_a_stall_only_when_it_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = log(aged(STALLED, tmp_path, 5), capsys=capsys)
     assert code == 0
     assert out.startswith("◐ capturing in graphs of the target, 3 of 10 batches")
     code, out, _ = log(STALLED, "--silent-for", "800", capsys=capsys)

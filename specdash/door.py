@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from specdash.monitor.frames import AnyFrame, Http, Log, Reply
+from specdash.monitor.frames import AnyFrame, Bench, Http, Log, Reply
 from specdash.sanitise import clean_line
 
 _T = TypeVar("_T")
@@ -30,6 +30,8 @@ def admit(frame: AnyFrame) -> AnyFrame:
         return frame
     if isinstance(frame, Http):
         return replace(_clean(replace(frame, body="")), body=_lines(frame.body))
+    if isinstance(frame, Bench):
+        return replace(_clean(replace(frame, events=())), events=_clean(frame.events, _lines))
     if isinstance(frame, Reply):
         return replace(_clean(replace(frame, value=None)), value=_clean(frame.value, _lines))
     return _clean(frame)

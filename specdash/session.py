@@ -17,11 +17,12 @@ from specdash import __version__
 from specdash.door import admit
 from specdash.errands import Errands
 from specdash.errors import SpecdashError
+from specdash.following import Following
 from specdash.intake import take
 from specdash.lessons import Lessons
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
-from specdash.monitor.frames import AnyFrame, Ending, Hello, Link, Log, Note, Reply
+from specdash.monitor.frames import AnyFrame, Bench, Ending, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
 from specdash.monitor.observe import acknowledge, learn, observe, snooze, start
 from specdash.monitor.polling import PollPlan
@@ -102,6 +103,8 @@ class Session:
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
         self._errands = Errands(self._link.send)
+        self.benches = Following(self._link.send)
+        """Benchmarks on the host: who listens to which."""
         self._operations: Operations | None = None
         self._lessons = (
             None if options.history is None else Lessons(options.history, self._learned, self._complain)
@@ -208,6 +211,11 @@ class Session:
         await self.ask(token_request(server, key_env))
         return time.monotonic() - began
 
+    def command_line(self, server_key: str) -> tuple[str, ...]:
+        """Of a server's main process, as it was last seen; empty where that is not known."""
+        servers = self._memory.servers
+        return next((server.family.main.argv for server in servers if server.key == server_key), ())
+
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
         self._memory = acknowledge(self._memory, alert_key)
@@ -229,8 +237,11 @@ class Session:
         if isinstance(frame, Hello):
             self._introduce()
             self._errands.again()
+            self.benches.again()
         elif isinstance(frame, Reply):
             self._errands.take(frame)
+        elif isinstance(frame, Bench):
+            self.benches.take(frame)
         elif isinstance(frame, Log) and frame.path in self._tails:
             self._logs.keep(frame, before, self._memory)
             self._credit(frame, self._tails[frame.path])

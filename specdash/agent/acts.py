@@ -29,6 +29,9 @@ Reading:
     ``{"ports":[{port,free,lingering,error,listeners:[row + address]}],"paths":[{path,folder,free_mib,
     total_mib,writable,error}],"shm":{total_mib,used_mib},"limits":{nofile,memlock,nproc: [soft,hard]},
     "python":{version,executable,modules:{name: version|null},error}|null}``. A limit of -1 is none.
+``{"r":"bench_follow","run":token,"offset":0}``
+    ``{run,alive,folder}``, and from then on ``bench`` frames ``{run,offset,events:[…],over,exit}``: what the
+    run printed (``specdash.bench.events``) from that byte on; ``offset`` is where its last line ends.
 ``{"r":"launched","run":token}``
     By the launch's token (or its own, where it was asked under that): ``{found,pid,start,boot,at,exit,ended,
     alive,how,unit,log,argv,supervisor,error}``. ``exit``: as Python's return code (negative: a signal), null
@@ -50,6 +53,11 @@ Changing (refused with the error ``watch-only`` where the agent was started to l
     and docker start the unit or container ``name``. ``env`` is added to our own unless ``inherit`` is false.
 ``{"r":"run","argv":[…],"cwd","env":{…},"limit":60}``
     ``{exit,timed_out,output,truncated,seconds}``: both streams' last 64 KiB. It goes on when the agent ends.
+``{"r":"bench","workload":{…},"server":"pid:start"|null}``
+    As ``launch`` answers. A workload of ``specdash.bench.plan``, or a command of ``loadscript``. ``server``:
+    asked for the API key where our own environment has none. It goes on when the agent ends.
+``{"r":"bench_stop","run":token}``
+    ``{run,exit,killed}``: ended in order, so that its requests end on the server, too.
 ``{"r":"lock","who","what","take":false}``, ``{"r":"unlock"}``
     ``{"held":bool,"by":{who,what,pid,start,user,at}|null}``, ``{"released":bool}``. Not recorded by token.
 ``{"r":"syslog","text"}``
@@ -85,6 +93,7 @@ VERBS = {
     "read_file": ("files", READ),
     "stat_files": ("files", READ),
     "probe": ("probe", READ),
+    "bench_follow": ("bench", READ),
     "launched": ("launch", READ),
     "signal": ("signals", RECORDED),
     "remove": ("leftovers", RECORDED),
@@ -92,6 +101,8 @@ VERBS = {
     "restore": ("rewrite", RECORDED),
     "launch": ("launch", RECORDED),
     "run": ("launch", RECORDED),
+    "bench": ("bench", RECORDED),
+    "bench_stop": ("bench", RECORDED),
     "lock": ("lock", CHANGE),
     "unlock": ("lock", CHANGE),
     "syslog": ("syslog", RECORDED),
@@ -122,6 +133,7 @@ class Acts(object):
         self.records = Records(host)
         self.held: "Any" = None
         """The lock on this host, while this agent has it."""
+        self._followed: "dict[str, int]" = {}
         self._send = send
         self._complain = complain
         self._threads: "set[threading.Thread]" = set()
@@ -134,6 +146,19 @@ class Acts(object):
     def patience(self) -> Patience:
         """Reads of other processes that may never return, for one request."""
         return Patience()
+
+    def tell(self, frame: "Json") -> None:
+        """Queue a frame beside the replies."""
+        self._send(frame)
+
+    def follow(self, run: str) -> int:
+        """Somebody follows this run from now on; whoever did so before ends."""
+        self._followed[run] = self._followed.get(run, 0) + 1
+        return self._followed[run]
+
+    def follows(self, run: str, serial: int) -> bool:
+        """Whether it is still they who follow it."""
+        return self._followed.get(run) == serial
 
     def take(self, request: "Json") -> None:
         """Begin a request. Raises ``wire.BadRequest`` where it is refused."""

@@ -45,7 +45,7 @@ def launch(acts: "Acts", request: "Json", record: "Record") -> "Json":
         record.write("launch", about)
         start = start_process if how == "process" else start_in_tmux
         start(record, order, str(request.get("name") or "specdash"))
-        answer = _begun(acts, record)
+        answer = begun(acts, record)
     elif how in managers.STARTERS:
         record.write("launch", about)
         pid = managers.STARTERS[how](request, record, order)
@@ -71,7 +71,7 @@ def run(acts: "Acts", request: "Json", record: "Record") -> "Json":
     del order["env"]["SPECDASH_RUN"]
     record.write("launch", {"how": "run", "argv": procfs.redact(order["argv"])})
     start_process(record, order)
-    _begun(acts, record)
+    begun(acts, record)
     answer = _ended(acts, record, limit + BEGIN)
     record.says = "timed out" if answer["timed_out"] else "exit %s" % answer["exit"]
     return answer
@@ -105,7 +105,7 @@ def resumed(acts: "Acts", record: "Record") -> "Json | None":
         return None
     if begun["error"]:
         answer: "Json" = {"ok": False, "error": _not_begun(begun["error"])}
-    elif claim["verb"] == "launch":
+    elif claim["verb"] in ("launch", "bench"):
         answer = {"ok": True, "value": dict(_answer(acts, record), folder=record.folder)}
     else:
         supervisor = record.read("supervisor")
@@ -200,7 +200,7 @@ def start_in_tmux(record: "Record", order: "Json", name: str) -> None:
         raise
 
 
-def _begun(acts: "Acts", record: "Record") -> "Json":
+def begun(acts: "Acts", record: "Record") -> "Json":
     """Wait until the program runs. Raises ``wire.BadRequest`` where it does not."""
     begun = _await(acts, record, "begun", BEGIN)
     if begun is None:

@@ -22,6 +22,7 @@ from specdash.agent.loadhttp import request
 from specdash.agent.loadloop import Connection, Loop
 from specdash.agent.loadphase import Phase
 from specdash.agent.loadprompts import BadPrompts, BuiltIn, FromFile, as_text, nonce_of
+from specdash.agent.loadscript import Script
 from specdash.agent.loadtell import Printer, Watch
 
 TYPE_CHECKING = False
@@ -126,6 +127,11 @@ class Generator(object):
             self._get("/v1/models", self._model_known)
         else:
             self._begin()
+
+    @property
+    def error(self) -> "str | None":
+        """Why nothing could be measured."""
+        return self.watch.error
 
     def stop(self) -> None:
         """End in order."""
@@ -293,9 +299,13 @@ def main() -> int:
     printer = Printer(loop, 1)
     gc.disable()  # no cycles are made on the way; a pause of the collector would be a delay that we measure
     try:
-        workload = json.loads(sys.stdin.readline() or "{}")
-        generator = Generator(workload, loop, printer, started)
-    except (Impossible, BadPrompts) as error:
+        workload = json.loads(_asked())
+        generator: "Any" = (
+            Script(workload, loop, printer)
+            if "command" in workload
+            else Generator(workload, loop, printer, started)
+        )
+    except (Impossible, BadPrompts, OSError) as error:
         return _impossible(printer, str(error))
     except (ValueError, KeyError, TypeError) as error:
         return _impossible(printer, "the workload cannot be read: %s: %s" % (type(error).__name__, error))
@@ -303,7 +313,15 @@ def main() -> int:
     _allow_files()
     generator.start()
     loop.run()
-    return 1 if generator.watch.error else 0
+    return 1 if generator.error else 0
+
+
+def _asked() -> str:
+    """The workload: from the file that is named, else from stdin."""
+    if len(sys.argv) > 1:
+        with open(sys.argv[1], encoding="utf-8") as file:
+            return file.read()
+    return sys.stdin.readline() or "{}"
 
 
 def _allow_files() -> None:

@@ -223,15 +223,16 @@ class Polls(object):
         name = request.get("key_env")
         if not name:
             return {}
-        key = os.environ.get(name) or self._server_variable(request["server"], name)
+        key = os.environ.get(name) or server_variable(self.host, request["server"], name)
         return {"Authorization": "Bearer " + key} if key else {}
 
-    def _server_variable(self, server: str, name: str) -> "str | None":
-        """From the environment of the server's main process; a server's key is ``pid:start``."""
-        pid = server.partition(":")[0]
-        try:
-            entries = procfs.read("%s/%d/environ" % (self.host.proc, int(pid))).split(b"\0")
-        except (OSError, ValueError):
-            return None
-        found = [entry for entry in entries if entry.startswith(name.encode() + b"=")]
-        return found[0].partition(b"=")[2].decode("latin-1") if found else None
+
+def server_variable(host: "Host", server: str, name: str) -> "str | None":
+    """From the environment of the server's main process; a server's key is ``pid:start``."""
+    pid = server.partition(":")[0]
+    try:
+        entries = procfs.read("%s/%d/environ" % (host.proc, int(pid))).split(b"\0")
+    except (OSError, ValueError):
+        return None
+    found = [entry for entry in entries if entry.startswith(name.encode() + b"=")]
+    return found[0].partition(b"=")[2].decode("latin-1") if found else None

@@ -44,6 +44,10 @@ def summary(request: "Json") -> str:
         return "%s %s" % (verb, " ".join(argv) or request.get("name"))
     if verb == "remove":
         return "remove %s" % " ".join(str(path) for path in request.get("paths") or ())
+    if verb == "bench":
+        workload = request.get("workload") or {}
+        asked = procfs.redact([str(part) for part in workload.get("command") or ()])
+        return "bench %s" % (" ".join(asked) or workload.get("url"))
     return "%s %s" % (verb, request.get("path") or request.get("backup") or "")
 
 

@@ -27,6 +27,9 @@ ASKED: dict[str, dict[str, Any]] = {
     "restore": {"backup": "some-backup", "expect": None},
     "launch": {"argv": ["true"], "env": {}, "log": "/tmp/x.log"},
     "run": {"argv": ["true"]},
+    "bench": {"workload": {"command": ["true"]}},
+    "bench_follow": {"run": "never-used"},
+    "bench_stop": {"run": "never-used"},
     "lock": {"who": "a", "what": "b"},
     "unlock": {},
     "syslog": {"text": "hello"},
@@ -61,8 +64,11 @@ def test_every_verb_answers_under_every_python(python: str, place: Path) -> None
     fine["probe"] = {**ASKED["probe"], "python": python}
     with Hands(place, python) as hands:
         for verb, fields in fine.items():
-            if verb != "restore":
+            if verb not in ("restore", "bench_follow", "bench_stop"):
                 hands.do(verb, **fields)
+        run = hands.do("bench", workload={"command": ["sleep", "60"]})["token"]
+        assert hands.do("bench_follow", run=run)["alive"]
+        assert not hands.do("bench_stop", run=run)["killed"]
         written = hands.do("write_file", path=str(place / "new"), data="eQ==", expect=_sha(b"x"))
         hands.do("restore", backup=written["backup"], expect=written["sha256"])
         assert (place / "new").read_text() == "x"

@@ -1,0 +1,94 @@
+"""The load generator on the host: started by one errand, heard through the link, stopped by one errand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import secrets
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from specdash.bench.events import AnyEvent, End, take
+from specdash.bench.plan import Workload
+from specdash.errors import SpecdashError
+from specdash.following import Following
+from specdash.monitor.frames import Bench
+
+
+class Ground(Protocol):
+    """What a session offers (see ``specdash.session.Session``)."""
+
+    benches: Following
+
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        """One errand."""
+
+
+class HostGenerator:
+    """One process on the host for each run; a lost link only delays what it says."""
+
+    def __init__(self, session: Ground, server: str | None = None) -> None:
+        """``server``: its key, ``pid:start``; its environment is asked for the API key."""
+        self._session, self._server = session, server
+        self._token: str | None = None
+        self._stopping: asyncio.Task[None] | None = None
+
+    def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
+        """What it prints, in order. Raises ``SpecdashError`` where it cannot be started or is lost."""
+        return self._run(msgspec.to_builtins(load))
+
+    def script(
+        self, command: Sequence[str], tok_s: str | None = None, limit: float | None = None
+    ) -> AsyncIterator[AnyEvent]:
+        """A command of the user's own on the host: its lines, then its rates (``figures.own_script``)."""
+        return self._run({"command": list(command), "tok_s": tok_s, "limit": limit})
+
+    async def _run(self, workload: Mapping[str, Any]) -> AsyncIterator[AnyEvent]:
+        token = self._token = secrets.token_hex(8)
+        frames: asyncio.Queue[Bench] = asyncio.Queue()
+        forget, ended = None, False
+        try:
+            request = {"r": "bench", "workload": dict(workload), "server": self._server}
+            await self._session.ask(request, token=token)
+            forget = self._session.benches.follow(token, frames.put_nowait)
+            last = ""
+            while True:
+                frame = await frames.get()
+                for document in frame.events:
+                    event = _event(document)
+                    ended = ended or isinstance(event, End)
+                    last = getattr(event, "line", last)
+                    yield event
+                if frame.over:
+                    break
+            if not ended:
+                status = f"status {frame.exit}"
+                raise SpecdashError(f"the load generator ended by itself ({status}): {last or '?'}")
+        finally:
+            if forget is not None:
+                forget()
+            if not ended and self._stopping is None:
+                self.stop()
+            if self._stopping is not None:
+                with contextlib.suppress(SpecdashError):
+                    await self._stopping
+            self._token = self._stopping = None
+
+    def stop(self) -> None:
+        """End the run in order: nothing stays on the server, and what had ended is told."""
+        if self._token is not None and self._stopping is None:
+            self._stopping = asyncio.ensure_future(self._stop(self._token))
+
+    async def _stop(self, token: str) -> None:
+        # Already ended, or not even begun: then there is nothing to end.
+        with contextlib.suppress(SpecdashError):
+            await self._session.ask({"r": "bench_stop", "run": token})
+
+
+def _event(document: Any) -> AnyEvent:
+    try:
+        return take(document)
+    except msgspec.ValidationError as error:
+        raise SpecdashError(f"the load generator cannot be understood: {error}") from error

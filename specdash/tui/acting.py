@@ -227,7 +227,15 @@ class Acting:
 
     # ------------------------------------------------------------------ carrying it out
 
+    def _seen(self, host: Standing, kind: str) -> None:
+        """Whoever ends a server or starts it again has seen its alarm: the screen may go on to the next."""
+        server = self._server(host)
+        for alert in host.source.state.alerts if server is not None and kind in ("kill", "restart") else ():
+            if server is not None and alert.alarm and alert.key.startswith(f"server:{server.key}/"):
+                host.source.acknowledge(alert.key)
+
     async def _perform(self, host: Standing, operations: Operations, plan: Plan) -> None:
+        self._seen(host, plan.kind)
         host.ended = host.cut_off = None
         began = self.now
         try:

@@ -13,7 +13,6 @@ from specdash.sanitise import sanitise
 from specdash.tui.actions import shown
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.logkeys import log_commands
-from specdash.tui.widgets.choices import choices
 
 if TYPE_CHECKING:
     from specdash.tui.app import SpecdashApp
@@ -42,7 +41,7 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
         yield Command("unlock", "act after all: connect again with all keys", board.acting.unlock, True)
     else:
         yield from _variants(board)
-    for number, choice in enumerate(choices(board.states)):
+    for number, choice in enumerate(board.choices):
         state = board.states[choice.host]
         server = next((s for s in state.servers if s.key == choice.server), None)
         name = f"server {server.name}" if server else f"host {state.target}"

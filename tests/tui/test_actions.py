@@ -14,7 +14,7 @@ from specdash.tui.widgets.footer import footer_row
 
 # The contract's table of keys: what each label must do, by scope and risk.
 CONTRACT = {
-    "read": "j k h l g G ctrl+d ctrl+u PgUp PgDn tab 1 2 3 4 5 z esc / & p n N e E [ ] s f w t m y ctrl+s "
+    "read": "j k h l g G ctrl+d ctrl+u PgUp PgDn tab 0 1 2 3 4 5 z esc / & p n N e E [ ] s f w t m y ctrl+s "
     "space enter x X o r v d a i < > D : ? q",
     "soft": "T B",
     "hard": "K C R P U",

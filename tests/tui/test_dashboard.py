@@ -172,7 +172,7 @@ async def test_two_hosts_are_one_view_and_each_keeps_its_own_state(make_app: Mak
         assert "WATCH" in screen_lines(app)[0]
 
 
-async def test_when_a_server_is_replaced_the_new_one_is_shown(make_app: Make) -> None:
+async def test_a_crash_stays_on_the_screen_until_it_is_acknowledged_whatever_starts(make_app: Make) -> None:
     source = states.source(states.crashed(), CRASH_LINES)
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -181,8 +181,31 @@ async def test_when_a_server_is_replaced_the_new_one_is_shown(make_app: Make) ->
         source.logs["777:1"] = source.logs[states.KEY]
         source.set(msgspec.structs.replace(source.state, servers=(fresh, *source.state.servers)))
         board = await settle(pilot)
+        assert "why it crashed" in screen_text(app)
+        assert "▸sglang:30000 4242 ✖ CRASHED" in screen_lines(app)[1]
+        assert "sglang:30000 777 ◐ loading" in screen_lines(app)[1]
+        await pilot.press("x")
+        board = await settle(pilot)
         assert "pid 777" in screen_text(app)
+        assert "CRASHED" not in screen_text(app), "what was acknowledged leaves the strip"
         assert board.query_one(LogPane).follow, "a new start is followed"
+
+
+async def test_the_strip_is_entered_by_a_key_moved_on_by_arrows_and_left_by_enter(make_app: Make) -> None:
+    app = make_app(*(states.source(state()) for state in (states.serving, states.stalled, states.lost)))
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        await pilot.press("0", "right")
+        await settle(pilot)
+        assert board.chosen.host == 1
+        await pilot.press("left", "down")
+        await settle(pilot)
+        assert board.chosen.host == 2
+        assert "STALE" in screen_lines(app)[0]
+        await pilot.press("up", "enter")
+        await settle(pilot)
+        assert board.chosen.host == 0
+        assert isinstance(board.focused, LogPane)
 
 
 async def test_a_new_server_does_not_take_the_screen_from_a_living_one(make_app: Make) -> None:

@@ -11,7 +11,7 @@ from specdash.monitor.state import HostState, Link, Owner, Server
 from specdash.tui.actions import ACTIONS
 from specdash.tui.paint import Row, text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
-from specdash.tui.widgets.choices import Choice, choices, strip_row
+from specdash.tui.widgets.choices import Choice, choices, strip_rows
 from specdash.tui.widgets.figures import one_line
 from specdash.tui.widgets.gpulines import card_row, column_titles, half_row, is_old, summary_rows
 from specdash.tui.widgets.header import header_row
@@ -298,11 +298,32 @@ def test_the_strip_lists_hosts_and_servers_and_marks_the_chosen_one() -> None:
     pictures = (states.two_servers(), states.no_server())
     known = choices(pictures)
     assert [choice.host for choice in known] == [0, 0, 1]
-    shown = text_of(strip_row(pictures, known[1]))
-    assert "▸vllm:8000 ◐ loading" in shown
-    assert " sglang:30000 ● READY" in shown
+    shown = lines(strip_rows(pictures, known[1], 120, 4))
+    assert "▸● gpubox vllm:8000 ◐ loading" in shown
+    assert " ● gpubox sglang:30000 ● READY" in shown
     assert "no server" in shown
     assert Choice(1, None) == known[2]
+    alone = lines(strip_rows(pictures[:1], known[1], 120, 4))
+    assert alone == "  sglang:30000 ● READY  ▸vllm:8000 ◐ loading  "
+
+
+def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
+    hosts = (states.sick_cards(), states.stalled(), states.loading(), states.lost(), states.never_reached())
+    shown = lines(strip_rows(hosts, Choice(0, states.KEY), 200, 4))
+    for told in (
+        "▸● gpubox ● READY  GPU 1 ORPHAN +3",
+        " ● gpubox ✖ STALLED  ✖1  graphs 4/8",
+        " ● gpubox ◐ loading  weights 37/64  60°",
+        " ○ gpubox capturing 51 s ago  ▲1",
+        " ○ gpubox not reached · try 5 in 8 s",
+    ):
+        assert told in shown
+    for width in (60, 80, 120, 200):
+        told_rows = strip_rows(hosts, Choice(4, None), width, 2)
+        assert len(told_rows) <= 2
+        assert all(width_of(line) <= width for line in told_rows)
+        assert "▸○ gpubox" in lines(told_rows), "the chosen one is always among them"
+    assert "5 in all" in lines(strip_rows(hosts, Choice(4, None), 80, 2))
 
 
 # ---- panels ------------------------------------------------------------------------------------------
@@ -325,7 +346,7 @@ def test_before_the_list_of_processes_has_come_nobody_says_that_there_is_no_serv
     assert "looking for" in panel(fresh)
     assert "no server" not in text_of(header_row(fresh, None, 120))
     assert "no server" not in lines(sentence_rows(fresh, None, 50))
-    assert "no server" not in text_of(strip_row((fresh, fresh), None))
+    assert "no server" not in lines(strip_rows((fresh, fresh), None, 120, 4))
     waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=states.NOW - 12))
     assert "not sent its list of processes for 12 s" in panel(waiting)
 

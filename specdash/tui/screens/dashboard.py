@@ -17,6 +17,7 @@ from specdash.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.listing import Listing
+from specdash.tui.measuring import Measuring
 from specdash.tui.pace import Pace
 from specdash.tui.paint import dim, row
 from specdash.tui.screens.detail import detail, detail_of_line
@@ -25,7 +26,7 @@ from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.screens.telling import Telling
 from specdash.tui.widgets.alerts import AlertLine
-from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices
+from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices, open_servers
 from specdash.tui.widgets.figures import FiguresPane
 from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
@@ -45,6 +46,8 @@ SUMMARY_STATES = frozenset({"crashed", "stopped"})
 CRAMPED = 22
 """Below so many rows alike cards share a line and panels are short, so that the log keeps some."""
 CRAMPED_CARDS = 4
+STRIP_ROWS = {True: 2, False: 4}
+"""Lines of the strip at most, where the screen is short and where it is not."""
 ZOOMS = ("gpu", "log", "side")
 
 
@@ -77,6 +80,7 @@ class Dashboard(Telling):
         self.frozen: tuple[HostState, ...] | None = None
         self.panel: Panel | None = None
         self.acting = Acting(self)
+        self.measuring: Measuring = Measuring(self)
         self.listing: Listing = Listing(self)
         self._prefer = prefer
         self._dirty = True
@@ -130,7 +134,8 @@ class Dashboard(Telling):
 
     def _tick(self) -> None:
         more = self._dirty and self.frozen is None and self.query_one(LogPane).behind
-        if self.acting.tick() or (self._dirty and self._pace.due(self.states, more=more)):
+        news = self.measuring.tick()
+        if self.acting.tick() or news or (self._dirty and self._pace.due(self.states, more=more)):
             self.apply()
         elif more:
             self._look_log()
@@ -158,6 +163,11 @@ class Dashboard(Telling):
         return next((server for server in self.state.servers if server.key == self.chosen.server), None)
 
     @property
+    def choices(self) -> list[Choice]:
+        """What can be looked at, in the order of the strip."""
+        return choices(self.states, self.chosen)
+
+    @property
     def watch_only(self) -> bool:
         """The chosen host may only be looked at."""
         facts = self.state.host
@@ -182,8 +192,9 @@ class Dashboard(Telling):
                 self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
         living = [server.key for server in servers if server.gone_at is None]
         keys = [server.key for server in servers]
-        stays = self.chosen.server in (keys if self.picked or not living else living)
-        if not stays:
+        # What crashed before somebody's eyes is not taken from them: it stays until it is acknowledged.
+        stays = keys if self.picked or not living else {*living, *open_servers(self.state)} & {*keys}
+        if self.chosen.server not in stays:
             self.picked = False
             self.chosen = Choice(self.chosen.host, next(iter([*living, *keys]), None))
 
@@ -210,7 +221,7 @@ class Dashboard(Telling):
         watch, frozen = self.watch_only, self.frozen is not None
         self.query_one(Header).look(state, server, watch_only=watch, frozen=frozen)
         self.query_one(Banner).look(state)
-        self.query_one(ChoiceStrip).look(self.states, self.chosen)
+        self.query_one(ChoiceStrip).look(self.states, self.chosen, most=STRIP_ROWS[self.short])
         self.query_one(Rail).look(state, server, tall=not self.short)
         below = server is None and not nothing
         old = state.old and link_panel(state) is None
@@ -240,7 +251,7 @@ class Dashboard(Telling):
     def _panel(self, state: HostState, server: Server | None) -> Panel | None:
         """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
         tracked = self.has_class("-narrow") or server is None
-        told = (self.acting.panel() if tracked else None) or link_panel(state)
+        told = (self.acting.panel() if tracked else None) or link_panel(state) or self.measuring.panel()
         if told is not None:
             return told
         told = panel_for(state, server, acts=self.acts and not state.old)
@@ -261,7 +272,10 @@ class Dashboard(Telling):
             first.remove("alert.ack")
         if self.server is None:
             first = [id_ for id_ in first if not id_.startswith("log.")]
-        if self.server is not None and self.server.state == "ready" and self.server.proven_at is None:
+        if len(self.choices) > 1 and not isinstance(self.focused, ChoiceStrip):
+            first.append("pane.strip")
+        hollow = self.server is not None and self.server.state == "ready" and self.server.proven_at is None
+        if hollow and not self.state.old:
             first.append("server.token")  # the hollow lamp asks for it
         if isinstance(self.focused, StepsPane):
             first += ["steps.add", *(["steps.tick"] if self.focused.entry is not None else [])]
@@ -297,7 +311,7 @@ class Dashboard(Telling):
 
     def action_choose(self, number: int) -> None:
         """Look at another server of the strip."""
-        known = choices(self.states)
+        known = self.choices
         if 0 <= number < len(known):
             self.chosen, self.picked = known[number], True
             self.apply()

@@ -10,11 +10,13 @@ from textual.widget import Widget
 from specdash.monitor.alerts import foremost
 from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.listing import LISTING_HANDLERS
+from specdash.tui.measuring import MEASURING_HANDLERS
 from specdash.tui.paint import dim, row
+from specdash.tui.screens.detail import detail_of_chosen
 from specdash.tui.screens.help import HelpScreen
 from specdash.tui.screens.logkeys import LOG_HANDLERS, leave
 from specdash.tui.screens.looking import LOOKING_HANDLERS
-from specdash.tui.widgets.choices import ChoiceStrip, choices
+from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.painted import Choosing
@@ -29,13 +31,18 @@ def _log(board: Dashboard) -> LogPane:
 
 
 def _vertical(
-    choose: Callable[[Choosing], int], do: Callable[[LogPane], object]
+    choose: Callable[[Choosing], int], do: Callable[[LogPane], object], step: int = 0
 ) -> Callable[[Dashboard], None]:
-    """Choose in the pane that has the focus, if there is something to choose; else move in the log."""
+    """Choose in the pane that has the focus, if there is something to choose; else move in the log.
+
+    ``step``: lines of the strip.
+    """
 
     def handler(board: Dashboard) -> None:
         pane = board.focused
-        if isinstance(pane, Choosing) and not isinstance(pane, Rail) and pane.many:
+        if isinstance(pane, ChoiceStrip):
+            _choose(board, step * pane.columns, around=False)
+        elif isinstance(pane, Choosing) and not isinstance(pane, Rail) and pane.many:
             pane.choose(choose(pane))
         else:
             do(_log(board))
@@ -43,12 +50,33 @@ def _vertical(
     return handler
 
 
+def _choose(board: Dashboard, by: int, *, around: bool = True) -> None:
+    """Another cell of the strip, by so many; ``around``: from either end on to the other."""
+    known = board.choices
+    at = (known.index(board.chosen) if board.chosen in known else 0) + by
+    board.action_choose(at % len(known) if around else at)
+
+
+def _strip(board: Dashboard) -> None:
+    """To the strip of hosts and servers, where there is one."""
+    if len(board.choices) > 1:
+        board.set_focus(board.query_one(ChoiceStrip))  # at once: the next key is meant for it
+    else:
+        board.flash(row(dim("one host and one server: nothing to choose from")))
+
+
+def _detail(board: Dashboard) -> None:
+    """Into what was chosen on the strip, else all about the chosen thing."""
+    if isinstance(board.focused, ChoiceStrip):
+        board.set_focus(board.query_one("#log" if board.server is not None else "#gpu"))
+    else:
+        detail_of_chosen(board)
+
+
 def _sideways(step: int) -> Callable[[Dashboard], None]:
     def handler(board: Dashboard) -> None:
         if isinstance(board.focused, ChoiceStrip):
-            known = choices(board.states)
-            at = known.index(board.chosen) if board.chosen in known else 0
-            board.action_choose((at + step) % len(known))
+            _choose(board, step)
         elif isinstance(board.focused, Rail):
             board.focused.choose(board.focused.chosen + step)
         else:
@@ -117,7 +145,7 @@ def _freeze(board: Dashboard) -> None:
 
 def _acknowledge(board: Dashboard) -> None:
     first = foremost(board.state.alerts)
-    if board.acting.acknowledge():
+    if board.acting.acknowledge() or board.measuring.acknowledge():
         board.apply()
     elif first is not None:
         board.source.acknowledge(first.key)
@@ -138,12 +166,12 @@ def _quit(board: Dashboard) -> None:
     if board.has_class("-searching") or board.zoomed:
         _back(board)
     else:
-        board.acting.leave()
+        board.measuring.leave(board.acting.leave)
 
 
 HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
-    "move.down": _vertical(lambda pane: pane.chosen + 1, lambda log: log.move(1)),
-    "move.up": _vertical(lambda pane: pane.chosen - 1, lambda log: log.move(-1)),
+    "move.down": _vertical(lambda pane: pane.chosen + 1, lambda log: log.move(1), 1),
+    "move.up": _vertical(lambda pane: pane.chosen - 1, lambda log: log.move(-1), -1),
     "move.left": _sideways(-1),
     "move.right": _sideways(1),
     "move.top": _vertical(lambda pane: 0, LogPane.to_top),
@@ -153,6 +181,7 @@ HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "move.page_down": _page(1),
     "move.page_up": _page(-1),
     "pane.next": lambda board: None,
+    "pane.strip": _strip,
     "pane.gpu": _pane("gpu"),
     "pane.log": _pane("log"),
     "pane.steps": _pane("side"),
@@ -163,7 +192,9 @@ HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "alert.ack": _acknowledge,
     "conn.retry": _retry,
     **LOOKING_HANDLERS,
+    "detail": _detail,
     **ACTING_HANDLERS,
+    **MEASURING_HANDLERS,
     **LISTING_HANDLERS,
     "palette": lambda board: board.app.action_command_palette(),
     "help": _help,

@@ -9,7 +9,6 @@ from specdash.errors import SpecdashError
 from specdash.monitor.alerts import foremost
 from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row
-from specdash.tui.screens.detail import detail_of_chosen
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.envtable import env_rows, env_title
 from specdash.tui.widgets.eventlist import event_rows
@@ -101,7 +100,6 @@ LOOKING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "alert.snooze": _snooze,
     "view.events": _events,
     "view.env": _environment,
-    "detail": detail_of_chosen,
     "evidence": _evidence,
     "server.token": _token,
 }

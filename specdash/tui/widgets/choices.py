@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specdash.monitor.state import HostState, Server
-from specdash.tui.paint import Row, Span, dim, row
-from specdash.tui.widgets.glyphs import link_word, state_span
-from specdash.tui.widgets.header import host_name
+from specdash.tui.paint import Row, dim, row, spread, width_of
+from specdash.tui.widgets.cells import cell
 from specdash.tui.widgets.painted import Painted
+
+CELL = 38
+"""Columns that a cell wants."""
 
 
 @dataclass(frozen=True)
@@ -20,61 +22,100 @@ class Choice:
     server: str | None
 
 
-def choices(states: Sequence[HostState]) -> list[Choice]:
+def open_servers(state: HostState) -> frozenset[str]:
+    """Keys of the servers whose alarm stands: nobody has acknowledged it."""
+    return frozenset(
+        alert.key.partition("/")[0].removeprefix("server:") for alert in state.alerts if alert.alarm
+    )
+
+
+def present(state: HostState, chosen: str | None) -> tuple[Server, ...]:
+    """The servers to choose from: those that live, those whose end is to be acknowledged, the chosen one.
+
+    Where none of these is left, the one that ended last.
+    """
+    told = open_servers(state)
+    kept = [one for one in state.servers if one.gone_at is None or one.key in told or one.key == chosen]
+    return tuple(kept) or state.servers[:1]
+
+
+def choices(states: Sequence[HostState], chosen: Choice | None = None) -> list[Choice]:
     """All of them in order: hosts as named, servers as found."""
     return [
         Choice(at, server.key if server else None)
         for at, state in enumerate(states)
-        for server in (state.servers or (None,))
+        for server in (present(state, chosen.server if chosen and chosen.host == at else None) or (None,))
     ]
 
 
-def _server(server: Server, chosen: bool) -> Row:
-    now = state_span(server)
-    return row(
-        Span(server.name, "strong" if chosen else "dim"),
-        " ",
-        now if now.tone != "plain" or chosen else dim(now.text),
-    )
+def names(servers: Sequence[Server | None]) -> list[str]:
+    """What the servers of one host are called beside one another: alike ones with their pid."""
+    many = [server.name for server in servers if server is not None]
+    return [
+        ""
+        if server is None
+        else f"{server.name} {server.pid}"
+        if many.count(server.name) > 1
+        else server.name
+        for server in servers
+    ]
 
 
-def strip_row(states: Sequence[HostState], chosen: Choice | None) -> Row:
-    """``gpubox  sglang:30000 ● READY   vllm:8000 ◐ loading  │  dgx2 …``."""
-    out: Row = row(" ")
-    number = 0
+def cells(states: Sequence[HostState], chosen: Choice | None, width: int) -> list[Row]:
+    """One cell for each choice, at most so wide, each a thing to click on."""
+    several = len(states) > 1
+    out: list[Row] = []
     for at, state in enumerate(states):
-        if at:
-            out = row(out, dim(" │ "))
-        if len(states) > 1:
-            dot, _, tone = link_word(state)
-            here = chosen is not None and chosen.host == at
-            out = row(
-                out, Span(f"{dot} {host_name(state)}", "strong" if here and tone == "plain" else tone), "  "
-            )
-        for server in state.servers or (None,):
-            if server is None:
-                piece = row(dim("no server" if states[at].processes_at is not None else "…"))
-            else:
-                piece = _server(server, chosen == Choice(at, server.key))
-            mark = "▸" if chosen == Choice(at, server.key if server else None) else " "
-            action = f"choose({number})"
-            out = row(out, Span(mark, "accent"), *(span._replace(action=action) for span in piece), "  ")
-            number += 1
+        here = chosen.server if chosen is not None and chosen.host == at else None
+        servers: Sequence[Server | None] = present(state, here) or (None,)
+        for server, name in zip(servers, names(servers), strict=True):
+            mine = chosen == Choice(at, server.key if server else None)
+            named = name if len(servers) > 1 or not several else ""
+            told = cell(state, server, width, chosen=mine, host=several, name=named, worst=several)
+            action = f"choose({len(out)})"
+            out.append(tuple(span._replace(action=action) for span in told))
     return out
 
 
+def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, most: int) -> list[Row]:
+    """The cells in a line, or under one another in columns; ``most`` lines, those around the chosen one."""
+    line = row(" ", *(part for piece in cells(states, chosen, width) for part in (piece, "  ")))
+    if len(states) == 1 and width_of(line) - 2 <= width:
+        return [line]
+    columns = max(1, width // CELL)
+    size = width // columns
+    told = cells(states, chosen, size - 1)
+    lines = [
+        row(*(part for piece in told[at : at + columns] for part in (piece, " " * (size - width_of(piece)))))
+        for at in range(0, len(told), columns)
+    ]
+    known = choices(states, chosen)
+    here = known.index(chosen) // columns if chosen in known else 0
+    first = max(0, min(here - most // 2, len(lines) - most))
+    shown = lines[first : first + most]
+    if len(shown) < len(lines):
+        shown[-1] = spread(shown[-1], row(dim(f"{len(told)} in all")), width)
+    return shown
+
+
 class ChoiceStrip(Painted, can_focus=True):
-    """Shown only where there is a choice; h and l choose while it has the focus."""
+    """Shown only where there is a choice; h j k l choose while it has the focus, enter goes in."""
 
     states: tuple[HostState, ...] = ()
     chosen: Choice | None = None
+    most = 1
 
-    def look(self, states: Sequence[HostState], chosen: Choice | None) -> None:
-        """Show other pictures."""
-        self.states, self.chosen = tuple(states), chosen
-        self.set_class(len(choices(states)) < 2, "-off")
+    def look(self, states: Sequence[HostState], chosen: Choice | None, *, most: int) -> None:
+        """Show other pictures, on so many lines at most."""
+        self.states, self.chosen, self.most = tuple(states), chosen, most
+        self.set_class(len(choices(states, chosen)) < 2, "-off")
         self.redraw()
 
+    @property
+    def columns(self) -> int:
+        """How many cells stand beside one another."""
+        return max(1, self.size.width // CELL)
+
     def draw(self, width: int) -> list[Row]:
-        """One line."""
-        return [strip_row(self.states, self.chosen)]
+        """One line, or a few where there are many cells."""
+        return strip_rows(self.states, self.chosen, width, self.most)

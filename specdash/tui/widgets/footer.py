@@ -23,7 +23,7 @@ def _key(label: str, verb: str, action: str | None = None) -> Row:
 
 
 def _panes() -> Row:
-    labels = [a.label for a in ACTIONS if a.id.startswith("pane.") and a.label.isdigit() and a.available]
+    labels = [a.label for a in ACTIONS if a.id.startswith("pane.") and a.label in "123456789" and a.available]
     return _key(f"{labels[0]}-{labels[-1]}", "pane")
 
 

@@ -1,0 +1,104 @@
+"""One cell of the strip: how far the link, a server and the cards of a host are, in a few words."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from specdash.monitor.alerts import foremost
+from specdash.monitor.state import HostState, Server
+from specdash.monitor.words import PHASE_TITLES
+from specdash.tui import say
+from specdash.tui.paint import Row, Span, cut, dim, row, width_of
+from specdash.tui.widgets.glyphs import (
+    SEVERITY_GLYPHS,
+    SEVERITY_TONES,
+    STATE_WORDS,
+    link_word,
+    state_span,
+)
+from specdash.tui.widgets.gpulines import remarks, temperature
+from specdash.tui.widgets.header import host_name
+from specdash.tui.widgets.linkpanels import retry_text
+
+QUIET: Final = frozenset({"plain", "ready"})
+"""Tones of a server that needs nobody."""
+
+
+def cell(
+    state: HostState, server: Server | None, width: int, *, chosen: bool, host: bool, name: str, worst: bool
+) -> Row:
+    """``▸● gpubox ● READY  58°``: the link, the host, the state, what stands open, the worst card.
+
+    ``host``: there are several, so it is named. ``name``: of the server, where it needs one. ``worst``:
+    cards are told. What does not fit any more is left out, least needed first.
+    """
+    dot, _, tone = link_word(state)
+    out = row(Span("▸" if chosen else " ", "accent"))
+    if host:
+        quiet = tone == "plain"
+        label = Span(host_name(state), "strong" if chosen else "plain" if quiet else tone)
+        out = row(out, Span(f"{dot} ", "dim" if quiet else tone), label, " ")
+    if name:
+        out = row(out, Span(name, "strong" if chosen else "dim"), " ")
+    out = row(out, _now(state, server, chosen=chosen))
+    if worst:
+        for forms in ((_alerts(state),), (_progress(server),), _worst(state, server)):
+            room = width - width_of(out) - 2
+            fits = next((form for form in forms if form and width_of(form) <= room), ())
+            out = row(out, "  ", fits) if fits else out
+    return cut(out, width)
+
+
+def _now(state: HostState, server: Server | None, *, chosen: bool) -> Row:
+    """The state of a server, or why there is none."""
+    if server is not None and state.old:
+        heard_at = state.link.heard_at
+        ago = f" {say.age(state.now - heard_at)} ago" if heard_at is not None else "?"
+        return row(dim(f"{STATE_WORDS[server.state]}{ago}"))
+    if server is not None:
+        now = state_span(server)
+        return row(now if now.tone != "plain" or chosen else dim(now.text))
+    if state.host is None or state.old:
+        _, words, tone = link_word(state)
+        again = row(dim(f" · {retry_text(state)}")) if state.link.state == "lost" else ()
+        return row(Span(words, tone), again)
+    if state.processes_at is None:
+        return row(dim("…"))
+    return row(dim("no server"))
+
+
+def _alerts(state: HostState) -> Row:
+    """Glyph of the gravest alert that stands, and how many there are."""
+    first = foremost(state.alerts)
+    if first is None or first.severity == "info":
+        return ()
+    return row(Span(f"{SEVERITY_GLYPHS[first.severity]}{len(state.alerts)}", SEVERITY_TONES[first.severity]))
+
+
+def _progress(server: Server | None) -> Row:
+    """The phase of a start, and how far it is."""
+    if server is None or server.gone_at is not None or server.phase in (None, "serving"):
+        return ()
+    counter = server.progress
+    many = f" {counter.done}/{counter.total}" if counter is not None and counter.total else ""
+    return row(dim(f"{PHASE_TITLES[server.phase]}{many}" if server.phase else ""))
+
+
+def _worst(state: HostState, server: Server | None) -> tuple[Row, Row]:
+    """The card that is odd, else the hottest; and the same in fewer words."""
+    if state.gpu_error and not state.gpus:
+        return row(dim("no cards")), ()
+    if not state.gpus or state.old:
+        return (), ()
+    lagging = server.lagging if server is not None and server.state == "stalled" else ()
+    told = [(gpu, remarks(gpu, gpu.at, lagging)) for gpu in state.gpus]
+    odd = [(gpu, words[0]) for gpu, words in told if words and words[0].tone != "dim"]
+    if odd:
+        card, first = odd[0]
+        more = dim(f" +{len(odd) - 1}" if len(odd) > 1 else "")
+        word = "error" if first.tone == "bad" else first.text.removeprefix("◀ ").split()[0].rstrip(":")
+        number = dim(f"GPU {card.card.index} ")
+        return row(number, first, more), row(number, first._replace(text=word), more)
+    hottest = max(state.gpus, key=lambda gpu: gpu.card.temp_c or -1)
+    heat = temperature(hottest, 0)
+    return row(heat if heat.tone == "warn" else dim(heat.text)) if heat.tone != "faint" else (), ()

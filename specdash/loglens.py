@@ -76,7 +76,8 @@ class Matches:
 
     def rank(self, line: int) -> int:
         """How many matching lines stand before a line, those no longer in memory included."""
-        return self._forgotten + bisect_left(self.lines, line)
+        before = self._forgotten + bisect_left(self.lines, line)
+        return before + (line > self._buffer.settled + 1 and self.open)
 
     def at(self, rank: int) -> int:
         """The matching line with so many before it."""
@@ -201,7 +202,7 @@ class LogLens:
     def _end(self) -> int:
         """Lines and folds."""
         if self.matches is not None:
-            return self.matches.rank(self.buffer.lines + 1) + self.matches.open
+            return self.matches.rank(self.buffer.lines + 1)
         lines = self.buffer.lines
         return lines if self.polls else lines - self.buffer.polls.saved
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from specdash.errors import SpecdashError
+from specdash.logrecords import Start, joins, start_of
 from specdash.monitor.records import parse
 from specdash.sanitise import clean_line
 
@@ -123,8 +124,8 @@ class Records:
     """The lines, from one on, at which a record that is wanted may begin or goes on."""
     wanted: Callable[[bytes], bool]
     """Whether the record at such a line is wanted."""
-    _open: bool = field(default=False, init=False)
-    """The last line seen belongs to a record that is wanted."""
+    _record: tuple[Start, Start, bool] | None = field(default=None, init=False)
+    """The wanted record that the last line belongs to: its head, that line, whether it is a traceback."""
 
     def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
         """See ``Finder``."""
@@ -133,30 +134,43 @@ class Records:
         for number in self.begins(chunk, first):
             if number < at:
                 continue
-            while self._open and at < number and not self._heads(chunk.line(at)):
-                yield at
-                at += 1
-            self._open = self.wanted(chunk.line(number))
+            yield from self._rest(chunk, at, number)
             at = number
-            if self._open:
+            if self.wanted(chunk.line(number)):
+                self._begin(chunk.line(number))
                 yield number
                 at = number + 1
-        while self._open and at < end:
-            self._open = not self._heads(chunk.line(at))
-            if self._open:
+        yield from self._rest(chunk, at, end)
+
+    def _rest(self, chunk: Chunk, at: int, end: int) -> Iterable[int]:
+        """The lines from ``at`` on that belong to the record that is open."""
+        while self._record is not None and at < end:
+            if self._goes_on(chunk.line(at)):
                 yield at
             at += 1
 
     def single(self, raw: bytes) -> bool:
         """See ``Finder``."""
-        return self.wanted(raw) or (self._open and not self._heads(raw))
+        kept = self._record
+        found = self.wanted(raw) or (kept is not None and self._goes_on(raw))
+        self._record = kept
+        return found
 
-    def _heads(self, raw: bytes) -> bool:
-        """A record begins here; without a language every line is one. vLLM names the process on each line."""
-        if self.grammar is None:
-            return True
-        record = parse(raw, 0, self.grammar)
-        return record.begins and (record.time is not None or not record.text.startswith(" "))
+    def _begin(self, raw: bytes) -> None:
+        """A wanted record begins, or goes on; without a language it is this line alone."""
+        if self.grammar is not None:
+            start = start_of(raw, self.grammar)
+            self._record = (start, start, start.trace)
+
+    def _goes_on(self, raw: bytes) -> bool:
+        """This line belongs to the open record; else that is at its end."""
+        assert self._record is not None
+        assert self.grammar is not None
+        head, above, trace = self._record
+        start = start_of(raw, self.grammar)
+        goes_on = joins(head, above, start, trace=trace)
+        self._record = (head, start, trace or start.trace) if goes_on else None
+        return goes_on
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ FOLD_FROM: Final = 10
 """From so many polls in a row on, or when one was not answered 200, a row says that they are hidden; fewer
 would cost as many rows as they save, and are counted in the frame alone."""
 
+_PHRASES: Final = {int(status): status.phrase for status in HTTPStatus}
 _HINT: Final = b'"GET /'
 _POLL: Final = re.compile(
     rb"(?:[\w.-]{1,80} +\| )?"  # compose
@@ -28,7 +30,7 @@ _POLL: Final = re.compile(
     rb"(?:\([\w ]{1,40} pid=\d+\) )?"  # vLLM's process
     rb"(?:\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?\] )?"  # SGLang's time
     rb"INFO: +(127\.0\.0\.1|\[?::1\]?|localhost):\d{1,5} - "
-    rb'"GET /(?:health|metrics|v1/models|v1/loads)/?(?:\?[^ "]*)? HTTP/\d(?:\.\d)?" (\d{3})(?: [A-Za-z -]*)?'
+    rb'"GET /(?:health|metrics|v1/models|v1/loads)/?(?:\?[^ "]*)? HTTP/[\d.]+" (\d{3})(?: ([A-Za-z -]*))?'
 )
 
 
@@ -69,7 +71,9 @@ class Run(NamedTuple):
 def poll_of(line: bytes) -> Poll | None:
     """The poll that a line tells of and nothing else; None for every other line."""
     match = _POLL.fullmatch(line)
-    return Poll(match[1].decode(), int(match[2])) if match else None
+    if match is None or (match[3] or b"").decode() not in ("", _PHRASES.get(int(match[2]))):
+        return None
+    return Poll(match[1].decode(), int(match[2]))
 
 
 def polls_in(chunk: Chunk, line: int) -> Iterator[tuple[int, Poll]]:

@@ -271,6 +271,14 @@ async def test_the_mouse_selects_text_without_the_gutter() -> None:
         await pilot.mouse_up("#log", offset=(4, 1))
         await pilot.pause()
         assert app.screen.get_selected_text() == "line 1\nline"
+        style = app.screen.get_component_rich_style("screen--selection")
+        marked = [
+            "".join(
+                segment.text for segment in strip if segment.style and segment.style.bgcolor == style.bgcolor
+            )
+            for strip in app.screen._compositor.render_strips()
+        ]
+        assert marked[:3] == [" line 1", " line", ""], "and shows it"
         assert app.view.chosen_text() == "line 1\nline 2\nline 3"
 
 

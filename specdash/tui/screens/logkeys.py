@@ -112,7 +112,7 @@ def _copy(board: Dashboard) -> None:
         return
     board.app.copy_to_clipboard(text)
     what = f"{say.plural(text.count(NEWLINE) + 1, 'line')} copied"
-    _written(board, "copied.txt", text.encode(), what, "where the terminal has no clipboard: ")
+    _written(board, "copied.txt", text.encode(), what, "also in ")
 
 
 def _save(board: Dashboard) -> None:

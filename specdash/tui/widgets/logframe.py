@@ -14,6 +14,9 @@ from specdash.tui.widgets.situation import text_rows
 if TYPE_CHECKING:
     from specdash.logbuffer import LogBuffer
 
+ROOM_FOR_NAME = 100
+"""Columns from which on the file's name stands beside a filter."""
+
 
 def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
     """Why there is nothing to read."""
@@ -71,7 +74,8 @@ class LogPane(LogReader):
     def heading(self) -> tuple[Row, Row]:
         """Above: file and mode. Below: how much there is."""
         path = self.server.log.path if self.server and self.server.log else None
-        name = dim(f"  {path.rpartition('/')[2]}" if path else "")
+        told = path if path and not (self.filter_words and self.size.width < ROOM_FOR_NAME) else None
+        name = dim(f"  {told.rpartition('/')[2]}" if told else "")
         title = row(Span("log", "strong"), name)
         buffer = self.buffer
         if buffer is None:
@@ -111,15 +115,12 @@ class LogPane(LogReader):
         return out
 
     def _polls(self) -> list[str]:
-        """How many access lines of polls are not shown: our own, and those of others."""
+        """How many access lines of polls are not shown: our own, and those of others (``p`` shows them)."""
         own = self.server.polls_hidden if self.server is not None else 0
         lens = self.lens
         hidden = lens is not None and not lens.polls and lens.matches is None
         others = lens.buffer.polls.count if lens is not None and hidden else 0
-        if not own + others:
-            return []
-        theirs = "" if not others else f", {others:,} of them not ours" if own else " by others"
-        return [f"{say.plural(own + others, 'poll')}{theirs} hidden"]
+        return [f"{say.plural(own + others, 'poll')} hidden"] if own + others else []
 
     def nothing(self) -> tuple[Row, ...]:
         """Why no row is shown."""

@@ -9,8 +9,8 @@ from textual.widgets import Input
 Asks = Literal["find", "filter"]
 
 _SAYS: Final[dict[Asks, str]] = {
-    "find": "find: text, or /an expression/; capitals count if there are any",
-    "filter": "show only: text · /expression/ · !without · @error · @warning · @TP3; empty: all lines",
+    "find": "find: text or /regex/; capitals count where there are any",
+    "filter": "show only: text, /regex/, !without, @error, @warning, @TP3; empty: all",
 }
 
 

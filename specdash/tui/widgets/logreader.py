@@ -54,7 +54,10 @@ class LogReader(LogSearch):
             line, wrapped = found
             self.jump(line)
             if wrapped:
-                self._tell(row(dim("the errors, again from the " + ("end" if back else "top"))))
+                words = (
+                    "no error above: the last one again" if back else "no error below: the first one again"
+                )
+                self._tell(row(dim(words)))
             return
         errors, warnings = lens.buffer.errors, say.plural(lens.buffer.warnings, "warning")
         if errors:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final
 
 from rich.cells import chop_cells
 
@@ -12,56 +12,52 @@ from specdash.tui.paint import Row, Span, dim, row
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
     from specdash.logbuffer import LogBuffer
+    from specdash.logrecords import Start
 
 MOST: Final = 400
 """Lines of one record, up and down from the chosen one."""
-_JOINED: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
-"""vLLM prints the prefix again on each line of these when they have several."""
-
-
-class _Start(NamedTuple):
-    """How a line begins, as far as it tells records apart."""
-
-    begins: bool
-    who: str | None
-    level: str | None
-    time: str | None
-
-
-def _start(buffer: LogBuffer, line: int, grammar: Grammar) -> _Start:
-    from specdash.monitor.records import parse  # not needed for the first picture
-
-    record = parse(buffer.raw(line), line, grammar)
-    goes_on = record.time is None and record.text.startswith(" ")
-    return _Start(record.begins and not goes_on, record.process or record.rank, record.level, record.time)
-
-
-def _joins(above: _Start, below: _Start) -> bool:
-    """The line below belongs to the record of the one above."""
-    return not below.begins or (
-        below.level in _JOINED
-        and (above.who, above.level, above.time) == (below.who, below.level, below.time)
-    )
 
 
 def record_of(buffer: LogBuffer, line: int, grammar: Grammar | None) -> tuple[int, int]:
     """First and last line of the record with this line; itself where the language is not known."""
     if grammar is None:
         return line, line
+    from specdash.logrecords import start_of  # not needed for the first picture
+
+    starts: dict[int, Start] = {}
+
+    def start(number: int) -> Start:
+        if number not in starts:
+            starts[number] = start_of(buffer.raw(number), grammar)
+        return starts[number]
+
     parted = {rule[0] for rule in buffer.rules if rule[2] == "gap"}
-    first = last = line
-    here = below = _start(buffer, line, grammar)
-    while first > max(buffer.first_line, line - MOST) and first not in parted:
-        above = _start(buffer, first - 1, grammar)
-        if not _joins(above, below):
+    lowest = max(buffer.first_line, line - MOST)
+    first = head = line
+    while True:
+        while head > lowest and head not in parted and not start(head).begins:
+            head -= 1
+        if _extent(head, line, parted, start) < line:
             break
-        first, below = first - 1, above
-    while last < min(buffer.lines, line + MOST) and last + 1 not in parted:
-        after = _start(buffer, last + 1, grammar)
-        if not _joins(here, after):
+        first = head
+        if head <= lowest or head in parted:
             break
-        last, here = last + 1, after
-    return first, last
+        head -= 1
+    return first, _extent(first, min(buffer.lines, line + MOST), parted, start)
+
+
+def _extent(first: int, most: int, parted: set[int], start: Callable[[int], Start]) -> int:
+    """The last line, at most that one, of the record that begins at ``first``."""
+    from specdash.logrecords import joins
+
+    head = start(first)
+    trace, last = head.trace, first
+    while last < most and last + 1 not in parted:
+        if not joins(head, start(last), start(last + 1), trace=trace):
+            break
+        last += 1
+        trace = trace or start(last).trace
+    return last
 
 
 def record_title(first: int, last: int, lines: int) -> Row:

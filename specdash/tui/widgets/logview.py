@@ -67,7 +67,9 @@ class LogView(ScrollView, can_focus=True):
         self._held_at = 0
         self._top_line = 1
         self._syncing = False
-        self._strips: LRUCache[tuple[int, bool], Strip] = LRUCache(4096)
+        self._strips: LRUCache[tuple[int, bool], Strip] = LRUCache(2048)
+        self._painted: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(1024)
+        """Lines of the screen as they were painted last, where nothing was selected."""
         self._pieces: list[Piece] | None = None
         self.faded = False
         """The link is lost: what is read is old."""
@@ -114,6 +116,7 @@ class LogView(ScrollView, can_focus=True):
         self.keep_up()
         if lens.shape != self._shape:
             self._shape = lens.shape
+            self._painted.clear()
             if self.screen.selections:
                 self.screen.clear_selection()
         self._seen = lens.stamp
@@ -154,6 +157,7 @@ class LogView(ScrollView, can_focus=True):
     def repaint(self) -> None:
         """Paint every line again."""
         self._strips.clear()
+        self._painted.clear()
         self._pieces = None
         self.refresh()
 
@@ -192,6 +196,7 @@ class LogView(ScrollView, can_focus=True):
         """Another theme: other colours."""
         super().notify_style_update()
         self._strips.clear()
+        self._painted.clear()
 
     # ---- painting ------------------------------------------------------------------------------------
 
@@ -209,11 +214,19 @@ class LogView(ScrollView, can_focus=True):
         )
         return fade(painted) if self.faded else painted
 
-    def _strip(self, number: int) -> Strip:
+    def _place(self, number: int) -> LogRow:
+        assert self.lens is not None
+        return self.lens.place(number)
+
+    def _settled(self, place: LogRow) -> bool:
+        """It will always look as it does now."""
+        assert self.lens is not None
+        return place.kind == "line" and place.line <= self.lens.buffer.settled and self.times != "age"
+
+    def _strip(self, place: LogRow, number: int) -> Strip:
         """A row as cells. A line that will not change is painted once."""
         assert self.lens is not None
-        place = self.lens.place(number)
-        settled = place.kind == "line" and place.line <= self.lens.buffer.settled and self.times != "age"
+        settled = self._settled(place)
         key = (place.line, place.line == self.current)
         strip = self._strips.get(key) if settled else None
         if strip is None:
@@ -224,7 +237,7 @@ class LogView(ScrollView, can_focus=True):
 
     def _parts(self, number: int) -> range:
         """First cells of the screen lines that a row takes when wrapped."""
-        return range(0, max(1, self._strip(number).cell_length), max(1, self.cells))
+        return range(0, max(1, self._strip(self._place(number), number).cell_length), max(1, self.cells))
 
     def _layout(self) -> list[Piece]:
         """Which piece stands on each line of the screen."""
@@ -256,17 +269,20 @@ class LogView(ScrollView, can_focus=True):
             self._pieces = self._layout()
         if y >= len(self._pieces):
             return Strip.blank(width, blank_style(self))
-        piece = self._pieces[y]
-        strip = self._strip(piece.row)
-        if piece.cell >= 0:
-            strip = strip.crop(piece.cell, piece.cell + width)
-            start = piece.cell
-        else:
-            left = self.scroll_offset.x
-            strip = strip.crop(left, left + width) if left else strip
-            start = left
-        strip = highlight(self, strip, self.text_selection, start, piece.row)
-        return strip.crop_extend(0, width, blank_style(self))
+        piece, selection = self._pieces[y], self.text_selection
+        start = piece.cell if piece.cell >= 0 else self.scroll_offset.x
+        place = self._place(piece.row)
+        key = (piece.row, start, width, place.line == self.current)
+        painted = self._painted.get(key) if selection is None and self._settled(place) else None
+        if painted is not None:
+            return painted
+        strip = self._strip(place, piece.row)
+        strip = strip.crop(start, start + width) if start or piece.cell >= 0 else strip
+        strip = highlight(self, strip, selection, start, piece.row)
+        strip = strip.crop_extend(0, width, blank_style(self))
+        if selection is None and self._settled(place):
+            self._painted[key] = strip
+        return strip
 
     def _render_empty(self, y: int, width: int) -> Strip:
         rows = self.nothing()

@@ -64,9 +64,15 @@ def highlight(widget: Widget, strip: Strip, selection: Selection | None, x: int,
         if first < last:
             cells = [strip.index_to_cell_position(at) for at in (first, last)]
             before, chosen, after = strip.divide([*cells, strip.cell_length])
-            style = widget.screen.get_component_rich_style("screen--selection")
-            strip = Strip.join([before, chosen.apply_style(Style(bgcolor=style.bgcolor)), after])
+            marked = Segment.apply_style(chosen, post_style=_selection_style(widget))
+            strip = Strip.join([before, Strip(marked), after])
     return strip.apply_offsets(x, y)
+
+
+def _selection_style(widget: Widget) -> Style:
+    """How selected text stands out; its own colour stays, unless the theme names one for it."""
+    style = widget.screen.get_component_rich_style("screen--selection")
+    return Style(color=style.color if style.color != style.bgcolor else None, bgcolor=style.bgcolor)
 
 
 def frame_title(row: Row, width: int) -> Content | None:

@@ -20,7 +20,6 @@ from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
-    from specdash.bench.events import AnyEvent
     from specdash.bench.record import Measured
     from specdash.measuring.benchmark import Benchmark, Generator, Host
     from specdash.measuring.course import Course
@@ -123,6 +122,7 @@ async def carry_out(
     from specdash.commands.carrying import confirm, shown
     from specdash.measuring.benchmark import Benchmark
     from specdash.measuring.course import plan
+    from specdash.measuring.keeping import Keeper
     from specdash.operations.plan import as_json
 
     what = plan(course, made=time.time())
@@ -133,7 +133,7 @@ async def carry_out(
             click.echo(as_json(what))
         return 0
     confirm(what, yes=given["yes"])
-    keeper = Keeper(given["name"] or "", given["tags"])
+    keeper = Keeper(lambda words: say(clean_line(f"▲ {words}")), name=given["name"] or "", tags=given["tags"])
     known = await asyncio.to_thread(keeper.known)
     benchmark = Benchmark(
         course, generator, keep=keeper.keep, host=host, known=known, fingerprint=fingerprint
@@ -186,48 +186,6 @@ async def _run(benchmark: Benchmark, lost: Lost | None) -> None:
         with contextlib.suppress(NotImplementedError, ValueError):
             for number in (signal.SIGINT, signal.SIGTERM):
                 loop.remove_signal_handler(number)
-
-
-class Keeper:
-    """The history, opened for each use: a run takes minutes, and others write to it meanwhile."""
-
-    def __init__(self, name: str, tags: Sequence[str]) -> None:
-        self._name, self._tags = name, tuple(tags)
-
-    def keep(self, run: Measured, events: Sequence[AnyEvent]) -> Measured:
-        """Keep a run; a history that cannot be written costs the number, not the run."""
-        import msgspec
-
-        from specdash.commands.keeping import history
-        from specdash.history.store import HistoryError
-
-        run = msgspec.structs.replace(run, name=self._name, tags=self._tags)
-        try:
-            with history() as kept:
-                return kept.add(run, events)
-        except HistoryError as error:
-            say(clean_line(f"▲ not kept: {error}"))
-            return run
-
-    def known(self) -> tuple[Measured, ...]:
-        """All that was kept; nothing where the history cannot be read."""
-        from specdash.commands.keeping import history
-        from specdash.history.store import HistoryError
-
-        try:
-            with history() as kept:
-                return kept.all()
-        except HistoryError:
-            return ()
-
-    def claim(self, course: Course, tok_s: float) -> None:
-        """What somebody says of the first load."""
-        from specdash.bench.claims import claim
-
-        subject = course.subject
-        self.keep(
-            claim(subject.host, tok_s, at=time.time(), variant=subject.variant, workload=course.loads[0]), ()
-        )
 
 
 def _tell_end(runs: Sequence[Measured], known: Sequence[Measured], *, as_document: bool) -> None:

@@ -76,6 +76,11 @@ class Operations:
         self._ending: set[str] = set()
 
     @property
+    def acts(self) -> Acts:
+        """The host itself."""
+        return self._acts
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """Names of the profile's variants of this host's servers."""
         mine = self.profile.servers_of(self._host_name) if self._host_name else {}

@@ -1,0 +1,271 @@
+"""From B to a table: a benchmark is offered, carried out, shown while it runs, kept and compared."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from specdash.errors import SpecdashError
+from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
+from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.situation import Panel
+
+if TYPE_CHECKING:
+    from specdash.bench.record import Measured
+    from specdash.measuring.benchmark import Benchmark
+    from specdash.measuring.offering import Offering
+    from specdash.measuring.progress import Progress
+    from specdash.source import Source
+    from specdash.tui.screens.dashboard import Dashboard
+    from specdash.tui.screens.plan import Answer
+
+END_S: Final = 12.0
+"""How long leaving waits for a benchmark to end in order."""
+CHART_ROWS: Final = {"short": 4, "tall": 7}
+
+
+@dataclass
+class Bench:
+    """The benchmark of one host."""
+
+    source: Source
+    benchmark: Benchmark | None = None
+    """The one at work, else the last one as long as it was not put away."""
+    drawn: object = None
+    known: tuple[Measured, ...] = field(default=())
+    """Kept runs as last read."""
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far it is."""
+        return self.benchmark.progress if self.benchmark is not None else None
+
+    @property
+    def under_way(self) -> bool:
+        """Requests may be on their way."""
+        return self.benchmark is not None and self.benchmark.progress.under_way
+
+
+class Measuring:
+    """The measuring side of a dashboard."""
+
+    def __init__(self, board: Dashboard) -> None:
+        self._board = board
+        self._hosts = {id(source): Bench(source) for source in board.sources}
+        self._offered: dict[str, Offering] = {}
+
+    # ------------------------------------------------------------------ what is shown
+
+    @property
+    def here(self) -> Bench:
+        """The chosen host's."""
+        return self._hosts[id(self._board.source)]
+
+    def tick(self) -> bool:
+        """Four times a second. True: there is something new to draw."""
+        drawn = self.here.progress
+        changed, self.here.drawn = drawn is not self.here.drawn, drawn
+        return changed
+
+    def panel(self) -> Panel | None:
+        """While one runs, and afterwards until it is put away."""
+        progress = self.here.progress
+        if progress is None:
+            return None
+        from specdash.tui.widgets.benchrows import bench_below, bench_rows, bench_title
+
+        board = self._board
+        height = 0 if board.has_class("-cramped") else CHART_ROWS["short" if board.short else "tall"]
+        keys = ("bench.run",) if progress.under_way else ("alert.ack", "pane.compare")
+
+        def rows(width: int) -> list[Row]:
+            return bench_rows(progress, width, height)
+
+        return Panel(bench_title(progress), rows, bench_below(progress), keys=keys)
+
+    def acknowledge(self) -> bool:
+        """Put the outcome away; False where there is none."""
+        if self.here.benchmark is None or self.here.under_way:
+            return False
+        self.here.benchmark = None
+        return True
+
+    # ------------------------------------------------------------------ keys
+
+    def press(self) -> None:
+        """B: measure the chosen server; while one runs, stop it without asking."""
+        here = self.here
+        if here.benchmark is not None and here.under_way:
+            here.benchmark.stop()
+            self._board.apply()
+            return
+        operations, server = here.source.operations, self._board.server
+        if operations is None or here.source.state.link.state != "live":
+            words = f"not connected to {here.source.target}: nothing can be measured"
+            self._board.flash(row(Span(words, "warn")))
+        elif operations.desk.running:
+            self._board.flash(row(Span("an operation is under way: it would be measured, too", "warn")))
+        elif server is None or server.gone_at is not None:
+            self._board.flash(row(dim("no server lives here: nothing to measure")))
+        else:
+            self._work(self._offer(here), "bench")
+
+    async def _offer(self, here: Bench) -> None:
+        from specdash.measuring.offering import Offering
+        from specdash.tui.screens.plan import PlanDialog
+
+        operations, server = here.source.operations, self._board.server
+        if operations is None or server is None:
+            return
+        try:
+            offering = Offering(operations, server)
+            offer = await offering.offer()
+        except SpecdashError as error:
+            self._tell("benchmark", error)
+            return
+
+        def hindered() -> str | None:
+            state = here.source.state.link.state
+            return None if state == "live" else f"the connection is {state}: nothing was sent"
+
+        def answered(answer: Answer | None) -> None:
+            if answer is None:
+                self._board.flash(row(dim("cancelled: nothing was sent")))
+            else:
+                self._work(self._measure(here, offering, answer.plan.id), "bench")
+
+        self._board.app.push_screen(PlanDialog(offer, hindered=hindered), answered)
+
+    async def _measure(self, here: Bench, offering: Offering, plan_id: str) -> None:
+        from specdash.measuring.keeping import Keeper
+
+        board, loop = self._board, asyncio.get_running_loop()
+
+        def complain(words: str) -> None:
+            loop.call_soon_threadsafe(board.flash, row(Span(words, "warn")))
+
+        keeper = Keeper(complain)
+        here.known = await asyncio.to_thread(keeper.known)
+        benchmark = here.benchmark = offering.benchmark(plan_id, keeper, here.known)
+        try:
+            await benchmark.run()
+        except SpecdashError as error:
+            self._tell(f"benchmark of {benchmark.course.subject.name}", error)
+        finally:
+            here.known = await asyncio.to_thread(keeper.known)
+        board.apply()
+        board.app.bell()
+
+    def look(self) -> None:
+        """4: the benchmark under way with all of its chart, and the runs that were kept."""
+        here = self.here
+
+        def title() -> Row:
+            return row(Span(f"benchmarks of {here.source.target}", "strong"))
+
+        def rows(width: int) -> list[Row]:
+            from specdash.tui.widgets.benchrows import bench_rows, bench_title, load_line, run_rows
+
+            out: list[Row] = []
+            progress = here.progress
+            if progress is not None:
+                height = max(4, min(16, self._board.size.height - 18))
+                out += [
+                    bench_title(progress),
+                    row(dim(load_line(progress))),
+                    *bench_rows(progress, width, height),
+                    (),
+                ]
+            return [*out, row(dim("kept runs, the newest first")), *run_rows(self._mine(here), width)]
+
+        self._read_then(here, lambda: self._board.app.push_screen(Overlay(title, rows, again="4")))
+
+    def compare(self) -> None:
+        """5: variants side by side; h and l take another baseline."""
+        here = self.here
+        chosen = 0
+
+        def names() -> list[str]:
+            return sorted({run.variant for run in self._mine(here)}, key=lambda name: name != "baseline")
+
+        def baseline() -> str | None:
+            known = names()
+            return known[chosen % len(known)] if len(known) > 1 else None
+
+        def turn(step: int) -> None:
+            nonlocal chosen
+            chosen += step
+
+        def title() -> Row:
+            against = f"   against {baseline()}" if baseline() else ""
+            return row(Span(f"runs of {here.source.target} compared", "strong"), dim(against))
+
+        def rows(width: int) -> list[Row]:
+            from specdash.bench.table import tables
+            from specdash.tui.widgets.benchrows import compare_rows
+
+            found = tables(self._mine(here), baseline=baseline(), history=here.known)
+            return compare_rows(found[::-1], width)  # the newest load first
+
+        def show() -> None:
+            turning = turn if len(names()) > 1 else None
+            self._board.app.push_screen(Overlay(title, rows, again="5", turn=turning))
+
+        self._read_then(here, show)
+
+    def _mine(self, here: Bench) -> Sequence[Measured]:
+        return [run for run in here.known if run.host == here.source.state.target]
+
+    def _read_then(self, here: Bench, show: Callable[[], object]) -> None:
+        async def read() -> None:
+            from specdash.measuring.keeping import Keeper
+
+            here.known = await asyncio.to_thread(Keeper(lambda words: None).known)
+            show()
+
+        self._work(read(), "kept runs")
+
+    # ------------------------------------------------------------------ leaving
+
+    def leave(self, then: Callable[[], None]) -> None:
+        """Quit; where a benchmark runs, ask first and end it in order."""
+        running = [bench for bench in self._hosts.values() if bench.under_way]
+        if not running:
+            then()
+            return
+        names = ", ".join(bench.progress.name for bench in running if bench.progress)
+        text = f"{names} is being measured.\n\nLeaving stops that in order; what was measured is kept."
+
+        def left(yes: bool | None) -> None:
+            if yes:
+                self._work(self._end(running, then), "leaving")
+
+        self._board.app.push_screen(
+            ConfirmDialog("a benchmark is under way", text, yes="Leave", no="Stay"), left
+        )
+
+    async def _end(self, running: Sequence[Bench], then: Callable[[], None]) -> None:
+        for bench in running:
+            if bench.benchmark is not None:
+                bench.benchmark.stop()
+        for _ in range(int(END_S / 0.1)):
+            if not any(bench.under_way for bench in running):
+                break
+            await asyncio.sleep(0.1)
+        then()
+
+    def _work(self, doing: Coroutine[Any, Any, None], name: str) -> None:
+        self._board.run_worker(doing, name=name, group="measuring", exit_on_error=False)
+
+    def _tell(self, title: str, error: SpecdashError) -> None:
+        self._board.app.push_screen(NoticeDialog(title, error.message, error.hint))
+
+
+MEASURING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
+    "bench.run": lambda board: board.measuring.press(),
+    "pane.bench": lambda board: board.measuring.look(),
+    "pane.compare": lambda board: board.measuring.compare(),
+}

@@ -50,7 +50,7 @@ def test_the_whole_agent_and_nvmls_binding_are_sent_and_nothing_else() -> None:
 
 
 def test_the_block_is_small_is_built_once_and_can_be_taken_apart() -> None:
-    assert len(payload.payload()) < 150_000
+    assert len(payload.payload()) < 170_000  # a fifth of it is the load generator
     assert payload.payload() is payload.payload()
     assert unpack(payload.payload()) == dict(agent_modules())
 

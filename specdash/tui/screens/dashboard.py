@@ -254,7 +254,8 @@ class Dashboard(Telling):
         told = (self.acting.panel() if tracked else None) or link_panel(state) or self.measuring.panel()
         if told is not None:
             return told
-        told = panel_for(state, server, acts=self.acts and not state.old)
+        log = self.source.log(server.key) if server is not None else None
+        told = panel_for(state, server, acts=self.acts and not state.old, log=log)
         return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told
 
     def _look_log(self) -> None:

@@ -110,10 +110,11 @@ class GpuPane(Choosing, can_focus=True):
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """How many of what; the sum, and how far the cards differ."""
-        gpus = self.state.gpus if self.state else ()
+        state = self.state
+        gpus = state.gpus if state else ()
         if self.boxes:
             return (), ()
-        if not gpus:
+        if state is None or not gpus:
             return row(Span("GPUs", "strong")), ()
         names = [name for name, _ in groupby(short_name(gpu.card.name) for gpu in gpus)]
         title = row(
@@ -126,6 +127,10 @@ class GpuPane(Choosing, can_focus=True):
         below = [dim(f"Σ {say.gib(sum(used), digits=0)} / {say.gib(sum(total), digits=0)} GiB")]
         if len(used) > 1 and not orphan and max(used) - min(used) >= 103:
             below.append(dim(f" · spread {say.gib(max(used) - min(used))}"))
+        if state.old:
+            heard = state.link.heard_at
+            age = f", {say.age(state.now - heard)} old" if heard is not None else ""
+            below.insert(0, Span(f"last known{age} · ", "warn"))
         if orphan:
             below.append(Span(f" · {say.gib(orphan)} GiB orphaned", "orphan"))
         return title, row(*below)

@@ -16,9 +16,17 @@ from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
+from specdash.tui.widgets.envtable import ranks_in_words
 from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
 from specdash.tui.widgets.gpulines import owner_text
+from specdash.tui.widgets.logblock import Lines, block_rows
 
+BLOCK, SHORT_BLOCK = 6, 3
+"""Lines of the log around a root cause; few on a narrow screen, which is short as well."""
+ROOMY = 90
+"""Cells from which a panel has room for more."""
+FREE_MIB = 1024
+"""A card without an owner on which less is used is free: what the driver keeps for itself."""
 SOON_S = 5.0
 """A host that has not sent its list of processes so long after it was connected is slow, or cannot."""
 
@@ -49,7 +57,9 @@ def key_rows(*keys: tuple[str, str]) -> list[Row]:
     return [row(Span(pad(BY_ID[id_].label, 4), "key", id_), Span(words, "plain", id_)) for id_, words in keys]
 
 
-def panel_for(state: HostState, server: Server | None, *, acts: bool = False) -> Panel | None:
+def panel_for(
+    state: HostState, server: Server | None, *, acts: bool = False, log: Lines | None = None
+) -> Panel | None:
     """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here.
 
     The host is known: what the connection has to say stands in :mod:`specdash.tui.widgets.linkpanels`.
@@ -59,7 +69,7 @@ def panel_for(state: HostState, server: Server | None, *, acts: bool = False) ->
     if server.state == "stalled":
         return stalled(server, acts=acts)
     if server.state in ("crashed", "stopped"):
-        return ended(state, server, acts=acts)
+        return ended(state, server, acts=acts, log=log)
     if server.state == "degraded":
         return degraded(server)
     if server.verdict.word == "suspect":
@@ -79,8 +89,10 @@ def no_server(state: HostState, *, acts: bool = False) -> Panel:
                 who = owner_text(gpu, pids=True) or "no process that can be seen"
                 words = f"GPU {gpu.card.index}: {say.gib(gpu.orphan_mib)} GiB are held by {who}"
                 out += text_rows(words, width, "orphan")
+        out += _free(state, width)
         if out:
             out.append(())
+        out += text_rows(_looked(state), width)
         out += text_rows("Start one: it is picked up within 2 s.", width)
         out += text_rows("One that runs and is not found here: connect --log PATH follows its log.", width)
         if state.processes_denied:
@@ -97,6 +109,27 @@ def no_server(state: HostState, *, acts: bool = False) -> Panel:
     keys = ("gpu.clean",) if acts and held else ()
     title = row(Span("no SGLang or vLLM server is running here", "strong"))
     return Panel(title, rows, keys=(*keys, "conn.retry"))
+
+
+def _looked(state: HostState) -> str:
+    age = say.age(state.now - state.processes_at) if state.processes_at is not None else "?"
+    return f"Looked at every command line and process title {age} ago."
+
+
+def _free(state: HostState, width: int) -> list[Row]:
+    """Cards on which a server finds room; a card that cannot be read is none."""
+    gpus = [
+        gpu
+        for gpu in state.gpus
+        if gpu.card.used_mib is not None and not gpu.owners and not gpu.orphan_mib
+        and gpu.card.used_mib < FREE_MIB and not gpu.card.error and not gpu.note
+    ]  # fmt: skip
+    if not gpus:
+        return text_rows("No GPU is free.", width, "warn") if state.gpus else []
+    totals = {say.gib(gpu.card.total_mib) for gpu in gpus}
+    each = f", {totals.pop()} GiB{' each' if len(gpus) > 1 else ''}" if len(totals) == 1 else ""
+    names = ranks_in_words([str(gpu.card.index) for gpu in gpus], 0)
+    return text_rows(f"Free: GPU{'s' if len(gpus) > 1 else ''} {names}{each}", width)
 
 
 def unlisted(state: HostState) -> Panel:
@@ -208,7 +241,16 @@ def _hands(state: HostState, root: Diagnosis | None) -> list[tuple[str, str]]:
     return [*out, ("server.restart", "starts it again as it was")]
 
 
-def ended(state: HostState, server: Server, *, acts: bool = False) -> Panel:
+def _where(server: Server, root: Diagnosis, victims: int) -> list[Row]:
+    """``TP0 · line 13 of server.log · 2 later errors are its victims``."""
+    path = (server.log.path or "").rpartition("/")[2] if server.log else ""
+    line = f"line {root.line:,}{f' of {path}' if path else ''}" if root.line else ""
+    told = say.plural(victims, "later error is its victim", "later errors are its victims")
+    parts = [part for part in (root.rank, line, told if victims else "") if part]
+    return [row(dim(" · ".join(parts)))] if parts else []
+
+
+def ended(state: HostState, server: Server, *, acts: bool = False, log: Lines | None = None) -> Panel:
     """Crashed or stopped: the root cause, whose fault, what to do."""
     root = _root(server)
     crashed = server.state == "crashed"
@@ -219,14 +261,11 @@ def ended(state: HostState, server: Server, *, acts: bool = False) -> Panel:
     def rows(width: int) -> list[Row]:
         out: list[Row] = []
         if root is not None:
-            where = " · ".join(part for part in (root.rank, f"line {root.line}" if root.line else "") if part)
             out += text_rows(root.summary, width, "strong", 2)
-            out += text_rows(root.evidence, width, "plain", 3)
-            tail = f"{where}   " if where else ""
-            if victims:
-                tail += f"{say.plural(victims, 'later error is its victim', 'later errors are its victims')}"
-            out += [row(dim(tail))] if tail else []
-            out += [(), *_remedy_rows(root, width)] if root.remedy else []
+            shown = block_rows(log, root.line, width, BLOCK if width >= ROOMY else SHORT_BLOCK)
+            out += shown or text_rows(root.evidence, width, "plain", 3)
+            out += _where(server, root, victims)
+            out += [*([()] if width >= ROOMY else []), *_remedy_rows(root, width)] if root.remedy else []
         elif crashed:
             out += text_rows("The log names no cause that is known here.", width)
             out += _reason_rows(server.verdict.reasons, width)

@@ -1,0 +1,34 @@
+"""Which ended servers stay in the picture."""
+
+from __future__ import annotations
+
+from specdash.monitor.memory import Memory
+from specdash.monitor.observe import acknowledge
+from tests.monitor.frames_of import COMMAND, hello, log, process, processes, run, server, tick
+
+CRASH = (
+    "[2026-11-02 01:00:00] server_args=ServerArgs(model_path='/models/t', tp_size=2, port=30000)\n"
+    "[2026-11-02 01:00:05 TP0] Load weight begin. avail mem=90 GB\n"
+    "[2026-11-02 01:00:06 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+)
+
+
+def names(memory: Memory) -> set[int]:
+    return {one.pid for one in memory.picture.servers}
+
+
+def test_a_crash_that_nobody_acknowledged_outlasts_every_later_start() -> None:
+    memory = run(hello(), processes(10.0, *server(started=5.0)), log(11.0, CRASH, start_=True, mtime=11.0))
+    first = next(iter(names(memory)))
+    memory = run(processes(13.0), tick(40.0), memory=memory)
+    [crash] = [alert for alert in memory.picture.alerts if alert.alarm]
+    at = 50.0
+    for pid in range(2000, 2600, 100):  # six more starts, each ended as it was asked to
+        memory = run(
+            processes(at, process(pid, 1, *COMMAND, started=at - 1)), processes(at + 5), memory=memory
+        )
+        at += 10
+    assert first in names(memory)
+    memory = run(processes(at + 1), memory=acknowledge(memory, crash.key))
+    assert first not in names(memory)

@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "patch": "Change values in a config file on the host.",
     "undo": "Take the newest patch back.",
     "runbook": "A procedure, step after step; goes on where it was cut off.",
+    "report": "What was done, when, with what evidence: Markdown or one HTML page.",
     "bench": "How fast a server is; kept, so that it can be compared.",
     "compare": "Kept benchmarks side by side: faster, slower, or not to be told apart.",
     "runs": "The benchmarks that were kept.",

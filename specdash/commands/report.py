@@ -1,0 +1,71 @@
+"""``specdash report [ID]``: what was done, when, with what evidence."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from specdash.errors import SpecdashError
+
+if TYPE_CHECKING:
+    from specdash.bench.record import Measured
+
+
+@click.command(short_help="What was done, when, with what evidence: Markdown, or one HTML page.")
+@click.argument("wanted", metavar="[ID|FILE]", required=False)
+@click.option("--html", is_flag=True, help="One page with charts; nothing in it is loaded from elsewhere.")
+@click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="Write this file.")
+def command(wanted: str | None, html: bool, output: Path | None) -> None:
+    """Report on ID: a run of a runbook, an operation, the number of a benchmark; or on a recording FILE.
+
+    Without ID on what was done last. The beginning of an id is enough. Secrets that are known by their name
+    or their look are redacted; host names, paths and models stay as they were.
+
+    \b
+    Examples:
+      specdash report
+      specdash report runbook-3f2a --html --output night.html
+      specdash report night.specdash.gz --html > night.html
+    """
+    from specdash.operations.journal import Journal
+    from specdash.reports.gather import gather
+    from specdash.runbooks.runs import Runs
+
+    report = gather(wanted, Journal(), Runs(), _measured())
+    if html:
+        from specdash.reports.page import page
+
+        text = page(report)
+    else:
+        from specdash.reports.markdown import markdown
+
+        text = markdown(report)
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise SpecdashError(f"cannot write {output}: {error.strerror or error}") from error
+    click.echo(f"{output}: {report.title}, {report.outcome}", err=True)
+
+
+def _measured() -> tuple[Measured, ...]:
+    """The benchmarks that were kept; none where there is no history, which is said."""
+    from specdash.commands.keeping import history
+    from specdash.history.store import HistoryError
+    from specdash.lessons import place
+
+    if not place().exists():
+        return ()
+    try:
+        with history() as kept:
+            return kept.all()
+    except HistoryError as error:
+        click.echo(f"specdash: no benchmarks: {error}", err=True)
+        return ()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from specdash.engines.common import default_book, default_limits
+from specdash import ownengines
+from specdash.engines.common import default_book, default_limits, teach
 from specdash.engines.grammar import Grammar
-from specdash.engines.loader import shipped
+from specdash.engines.loader import grammars
 from specdash.monitor.memory import Rules
 from specdash.monitor.servers import Titles
 
@@ -30,11 +31,14 @@ def titles_of(grammar: Grammar) -> Titles:
 
 @lru_cache(maxsize=1)
 def default_rules() -> Rules:
-    """The shipped engines and limits."""
-    grammars = shipped()
+    """The shipped engines and limits, and the user's own engines."""
+    own = ownengines.read()
+    teach(own.tables)
+    known = grammars(own.grammars)
     return Rules(
-        grammars=grammars,
-        titles=tuple(map(titles_of, grammars)),
+        grammars=known,
+        titles=tuple(map(titles_of, known)),
+        problems=own.problems,
         limits=default_limits(),
         book=default_book(),
     )

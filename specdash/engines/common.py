@@ -15,7 +15,7 @@ from specdash.monitor.signatures import Book, Frame, Meaning, Signature, make_bo
 
 T = TypeVar("T")
 
-ENGINES = ("sglang", "vllm")
+ENGINES = ("sglang", "vllm", "trtllm", "tgi", "lmdeploy", "llamacpp", "transformers")
 """Files of this package with failure signatures of their own."""
 
 
@@ -68,6 +68,28 @@ def default_limits() -> Limits:
 
 @lru_cache(maxsize=1)
 def default_book() -> Book:
-    """The shipped signatures and words, read once."""
-    engines = {name: read_table(f"{name}.toml").get("signature", []) for name in ENGINES}
-    return parse_book(read_table("common.toml"), read_table("diagnoses.toml"), engines)
+    """The shipped signatures and words, and those of the user's engines, read once."""
+    return book_with(_taught)
+
+
+def book_with(engines: Mapping[str, Mapping[str, Any]]) -> Book:
+    """The shipped book, with these engines' ``signature`` and ``diagnosis`` tables in place of ours.
+
+    Raises ``ValueError`` naming the row that does not hold together.
+    """
+    rows = {name: read_table(f"{name}.toml").get("signature", []) for name in ENGINES}
+    rows.update((name, table.get("signature", [])) for name, table in engines.items())
+    texts = read_table("diagnoses.toml")
+    for table in engines.values():
+        texts["diagnosis"] = {**texts["diagnosis"], **table.get("diagnosis", {})}
+    return parse_book(read_table("common.toml"), texts, rows)
+
+
+_taught: dict[str, Mapping[str, Any]] = {}
+
+
+def teach(engines: Mapping[str, Mapping[str, Any]]) -> None:
+    """Let the default book know the user's engines from now on; called once, before anything is read."""
+    _taught.clear()
+    _taught.update(engines)
+    default_book.cache_clear()

@@ -5,34 +5,59 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import lru_cache
 from importlib import resources
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import tomli
 
-from specdash.engines.common import default_book
+from specdash.engines.common import ENGINES, default_book, read_table
 from specdash.engines.grammar import Grammar, GrammarError
+from specdash.engines.places import place
 from specdash.engines.schema import Spec
 
-SHIPPED: Final = ("sglang", "vllm", "generic")
+SHIPPED: Final = (*ENGINES, "generic")
 """Files of this package; ``generic`` is what is left when no engine is recognised."""
 
 GENERIC: Final = "generic"
+
+INCLUDED: Final = ("uvicorn",)
+"""Files of this package with markers that grammars may include."""
 
 
 def parse(source: str, text: str, extra_seeks: Iterable[str] = ()) -> Grammar:
     """One grammar from the text of a TOML file; ``source`` names it in errors.
 
-    Raises ``GrammarError`` with file and key where it is no TOML, a key is unknown or of the wrong type, an
-    expression is broken, or a marker lacks what its kind needs.
+    Raises ``GrammarError`` with file, line and key where it is no TOML, a key is unknown or of the wrong
+    type, an expression is broken, or a marker lacks what its kind needs.
     """
     try:
-        spec = msgspec.convert(tomli.loads(text), Spec)
+        table = tomli.loads(text)
+        spec = msgspec.convert(_with_included(table), Spec)
+        return Grammar(spec, source, extra_seeks)
     except tomli.TOMLDecodeError as error:
         raise GrammarError(f"{source}: not TOML: {error}") from None
     except msgspec.ValidationError as error:
-        raise GrammarError(f"{source}: {error}") from None
-    return Grammar(spec, source, extra_seeks)
+        raise GrammarError(f"{source}{place(text, str(error))}: {error}") from None
+    except GrammarError as error:
+        words = str(error).removeprefix(f"{source}: ")
+        raise GrammarError(f"{source}{place(text, words)}: {words}") from None
+
+
+def _with_included(table: dict[str, Any]) -> dict[str, Any]:
+    """Add the markers of the files that are named; where both have a name, the grammar's own counts."""
+    names = table.get("include", [])
+    markers = table.get("marker", [])
+    if not isinstance(names, list) or not isinstance(markers, list):
+        return table
+    mine = {marker.get("name") for marker in markers if isinstance(marker, dict)}
+    for name in names:
+        if name not in INCLUDED:
+            raise GrammarError(f"include: {name!r} is none of {', '.join(INCLUDED)}")
+        markers = [
+            *markers,
+            *(one for one in read_table(f"{name}.toml")["marker"] if one["name"] not in mine),
+        ]
+    return {**table, "marker": markers}
 
 
 @lru_cache(maxsize=1)
@@ -45,11 +70,16 @@ def shipped() -> tuple[Grammar, ...]:
     )
 
 
-def grammars(users: Iterable[tuple[str, str]] = ()) -> tuple[Grammar, ...]:
-    """Shipped grammars and the user's, given as (file name, text); a user's replaces ours of that name."""
-    mine = [parse(source, text, _common_seeks()) for source, text in users]
-    names = {grammar.name for grammar in mine}
-    return (*mine, *(grammar for grammar in shipped() if grammar.name not in names))
+def parse_own(source: str, text: str) -> Grammar:
+    """A user's grammar. Raises ``GrammarError`` as ``parse`` does."""
+    return parse(source, text, _common_seeks())
+
+
+def grammars(mine: Iterable[Grammar] = ()) -> tuple[Grammar, ...]:
+    """The user's grammars and the shipped ones; a user's replaces ours of that name."""
+    own = tuple(mine)
+    names = {grammar.name for grammar in own}
+    return (*own, *(grammar for grammar in shipped() if grammar.name not in names))
 
 
 @lru_cache(maxsize=1)

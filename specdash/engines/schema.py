@@ -193,6 +193,8 @@ class Spec(Table, frozen=True, kw_only=True):
 
     name: Text
     title: Text
+    include: tuple[Text, ...] = ()
+    """Files of this package whose markers hold here, too: ``uvicorn``."""
     order: tuple[Phase, ...] = PHASES
     """In which order this engine passes its phases."""
     optional: tuple[Phase, ...] = ()
@@ -206,6 +208,8 @@ class Spec(Table, frozen=True, kw_only=True):
     marker: tuple[Marker, ...] = ()
     signature: tuple[Mapping[str, Any], ...] = ()
     """Failure signatures; typed by whoever diagnoses. Their ``seek`` strings are sought as well."""
+    diagnosis: Mapping[str, Any] = {}
+    """Words of diagnoses that only this engine's signatures name."""
     limits: Mapping[str, Any] = {}
     """Quiet limits that differ from the common ones."""
     stop: Stop = Stop()

@@ -88,7 +88,7 @@ def launch_facts(argv: Sequence[str]) -> LaunchFacts:
 
 @lru_cache(maxsize=64)
 def _launch_facts(argv: tuple[str, ...]) -> LaunchFacts:
-    port = whole(flag(argv, "--port", "-p"))
+    port = whole(flag(argv, "--port", "--server-port", "-p"))
     port = port if port is not None and 0 < port < 65536 else None
     tp = whole(flag(argv, "--tp", "--tp-size", "--tensor-parallel-size", "-tp"))
     pp = whole(flag(argv, "--pp-size", "--pipeline-parallel-size", "-pp"))
@@ -98,7 +98,8 @@ def _launch_facts(argv: tuple[str, ...]) -> LaunchFacts:
     parallel = " ".join(f"{name}{size}" for name, size in sizes if size and size > 1) or None
     return LaunchFacts(
         port=port,
-        model=flag(argv, "--served-model-name", "--model-path", "--model") or positional_model(argv),
+        model=flag(argv, "--served-model-name", "--model-path", "--model", "--model-id")
+        or positional_model(argv),
         speculation=_speculation(argv),
         parallel=parallel,
         ranks=(tp or 1) * (pp or 1) * (dp or 1) // nodes if (tp or pp or dp) else None,
@@ -121,7 +122,7 @@ def flag(argv: Sequence[str], *names: str) -> str | None:
 def positional_model(argv: Sequence[str]) -> str | None:
     """``vllm serve MODEL``: the word behind ``serve``."""
     for word, following in pairwise(argv):
-        if word == "serve" and not following.startswith("-"):
+        if word in ("serve", "api_server") and not following.startswith("-") and following != "api_server":
             return following
     return None
 

@@ -154,6 +154,8 @@ class Rules(Remembered, frozen=True, kw_only=True):
     limits: Limits
     book: Book
     """Failure signatures and the words of the diagnoses."""
+    problems: tuple[str, ...] = ()
+    """Files with the user's own engines that could not be used: file, line and key."""
 
 
 class Memory(Remembered, frozen=True, kw_only=True):

@@ -1,6 +1,8 @@
 """Prometheus text of an inference server, reduced to the numbers an operator asks for.
 
-Sources of the names: the engines' own ``/metrics`` pages (vLLM 0.8 to 0.32, SGLang 0.4 to 0.5.23).
+Sources of the names: the engines' own ``/metrics`` pages (vLLM 0.8 to 0.32, SGLang 0.4 to 0.5.23);
+those of LMDeploy, llama.cpp and TGI by their sources and documents. llama.cpp and TGI count the tokens of a
+request only when it ends, which would look like a stall while it runs: their token counters are not read.
 Counters are summed over labels (data-parallel engines, ranks); a fill level is the fullest engine's.
 """
 
@@ -15,11 +17,23 @@ from specdash.monitor.foreign import finite
 from specdash.monitor.latency import Buckets, buckets
 from specdash.monitor.numerals import real
 
-TOKENS = ("vllm:generation_tokens_total", "sglang:generation_tokens_total")
-PROMPT_TOKENS = ("vllm:prompt_tokens_total", "sglang:prompt_tokens_total")
-RUNNING = ("vllm:num_requests_running", "sglang:num_running_reqs")
-WAITING = ("vllm:num_requests_waiting", "sglang:num_queue_reqs")
-KV_FILL = ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage")
+TOKENS = (
+    *("vllm:generation_tokens_total", "sglang:generation_tokens_total"),
+    "lmdeploy:generation_tokens_total",
+)
+PROMPT_TOKENS = ("vllm:prompt_tokens_total", "sglang:prompt_tokens_total", "lmdeploy:prompt_tokens_total")
+RUNNING = (
+    *("vllm:num_requests_running", "sglang:num_running_reqs", "lmdeploy:num_requests_running"),
+    *("llamacpp:requests_processing", "tgi_batch_current_size"),
+)
+WAITING = (
+    *("vllm:num_requests_waiting", "sglang:num_queue_reqs", "lmdeploy:num_requests_waiting"),
+    *("llamacpp:requests_deferred", "tgi_queue_size"),
+)
+KV_FILL = (
+    *("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+    *("lmdeploy:gpu_cache_usage_perc", "llamacpp:kv_cache_usage_ratio"),
+)
 DRAFTS = ("vllm:spec_decode_num_drafts_total",)
 ACCEPTED = ("vllm:spec_decode_num_accepted_tokens_total",)
 ACCEPT_LENGTH = ("sglang:spec_accept_length",)

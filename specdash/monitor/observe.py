@@ -52,7 +52,7 @@ replace = msgspec.structs.replace
 
 def start(target: str, rules: Rules, given_log: str | None = None) -> Memory:
     """An empty memory of a host."""
-    return Memory(rules=rules, given_log=given_log, picture=HostState(target=target))
+    return Memory(rules=rules, given_log=given_log, picture=HostState(target=target, notes=rules.problems))
 
 
 def observe(memory: Memory, frame: AnyFrame) -> Memory:

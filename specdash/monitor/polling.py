@@ -90,10 +90,21 @@ def _calls(memory: ServerMemory, *, ready: bool) -> tuple[Call, ...]:
 def _counters(memory: ServerMemory) -> tuple[Call, ...]:
     loads = Call(path=LOADS, every=2.0, limit=3.0, body=_LONG_BODY)
     every = 2.0 if memory.figures.running else 5.0
-    page = Call(path=METRICS, every=every, limit=5.0, keep=metrics.KEEP, body=_LONG_BODY)
+    path = metrics_path(memory)
+    if path is None:
+        return ()
+    page = Call(path=path, every=every, limit=5.0, keep=metrics.KEEP, body=_LONG_BODY)
     if memory.family.engine == "sglang" and LOADS not in memory.lacks:
         return loads, msgspec.structs.replace(page, every=_SLOW_S)  # latencies stand in the page alone
     return (page,)
+
+
+def metrics_path(memory: ServerMemory) -> str | None:
+    """Where the engine keeps its counters; None where it has none, or where reading would consume them."""
+    spec = memory.reading.grammar.spec
+    if spec.name != memory.family.engine:
+        return METRICS
+    return next((endpoint.path for endpoint in spec.endpoint if endpoint.use == "metrics"), None)
 
 
 def listens(memory: ServerMemory) -> bool:
@@ -122,7 +133,7 @@ def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
     memory = msgspec.structs.replace(memory, answers=answers, good_at=good_at, lacks=lacks, our_ports=ports)
     if answer.status != 200 or answer.error is not None:
         return memory
-    if answer.path == METRICS:
+    if answer.path == metrics_path(memory):
         return _take_metrics(memory, answer)
     return _take_loads(memory, answer) if answer.path == LOADS else memory
 
@@ -155,7 +166,7 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
         moved = msgspec.structs.replace(moved, tokens_at=answer.at, tokens_seen=True)
         if (now.tokens or 0.0) > (before.tokens or 0.0) and before.tokens is not None:
             moved = msgspec.structs.replace(moved, generated_at=answer.at)
-    elif before is not None and moved.tokens_at is None:
+    elif before is not None and now.tokens is not None and moved.tokens_at is None:
         # Two equal readings: flat since the first of them at least.
         moved = msgspec.structs.replace(moved, tokens_at=before.at)
     return _with_figures(msgspec.structs.replace(memory, counters=now), figures, moved)

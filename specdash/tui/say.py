@@ -46,7 +46,10 @@ def plural(many: int, word: str, words: str | None = None) -> str:
     return f"{many:,} {word if many == 1 else words or word + 's'}"
 
 
-ENGINE_NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
+ENGINE_NAMES = {
+    **{"sglang": "SGLang", "vllm": "vLLM", "trtllm": "TensorRT-LLM", "tgi": "TGI"},
+    **{"lmdeploy": "LMDeploy", "llamacpp": "llama.cpp", "transformers": "transformers"},
+}
 
 
 def engine(name: str, version: str | None) -> str:

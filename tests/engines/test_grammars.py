@@ -116,6 +116,7 @@ def test_the_limits_of_hot_lines_agree_with_the_markers() -> None:
             "stands there twice",
         ),
         (SMALL.replace("title", "order=['boot']\ntitle"), "order"),
+        ("include = ['nginx']\n" + SMALL, "include: 'nginx' is none of uvicorn"),
     ],
 )
 def test_a_broken_grammar_is_refused_with_file_and_key(text: str, says: str) -> None:
@@ -125,6 +126,99 @@ def test_a_broken_grammar_is_refused_with_file_and_key(text: str, says: str) -> 
 
 
 def test_a_grammar_of_the_users_replaces_ours_of_the_same_name() -> None:
-    mine = grammars([("toy.toml", SMALL), ("sglang.toml", SMALL.replace('"toy"', '"sglang"'))])
-    assert [grammar.name for grammar in mine] == ["toy", "sglang", "vllm", "generic"]
+    own = [parse("toy.toml", SMALL), parse("sglang.toml", SMALL.replace('"toy"', '"sglang"'))]
+    mine = grammars(own)
+    assert [grammar.name for grammar in mine][:3] == ["toy", "sglang", "vllm"]
+    assert len(mine) == len(shipped()) + 1
     assert mine[1].rules == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (SMALL + "colour = 1\n", 6),
+        (SMALL.replace("'^", "'(^"), 5),
+        (SMALL + '[[marker]]\nname="a"\nkind="stop"\nseek=["x"]\nmatch="("\nexamples=["x"]\n', 10),
+        (SMALL + 2 * '[[marker]]\nname="b"\nseek=["x"]\nmatch="x"\nexamples=["x"]\nkind="odd"\n', 11),
+        (SMALL + '[[marker]]\nname="a"\nkind="stop"\nseek=["x"]\nmatch=1\nexamples=["x"]\n', 10),
+    ],
+)
+def test_a_broken_grammar_is_refused_with_its_line(text: str, line: int) -> None:
+    with pytest.raises(GrammarError, match=rf"^mine\.toml: line {line}: "):
+        parse("mine.toml", text)
+
+
+@pytest.mark.parametrize(
+    ("log", "engine"),
+    [
+        ("srv    load_model: loading model '/models/x.gguf'", "llamacpp"),
+        (
+            "2025-07-04T12:35:58.312507Z  INFO text_generation_launcher: Starting Webserver",
+            "tgi",
+        ),
+        ("[TensorRT-LLM] TensorRT LLM version: 1.2.0rc2", "trtllm"),
+        (
+            "2025-07-08 11:20:26,869 - lmdeploy - WARNING - __init__.py:10 - Disable DLSlime Backend",
+            "lmdeploy",
+        ),
+        ("[transformers] Loading /srv/models/tiny-llama@main", "transformers"),
+        ("INFO:     Started server process [20596]", None),
+    ],
+)
+def test_other_engines_are_known_by_their_first_lines(log: str, engine: str | None) -> None:
+    from specdash.monitor.reading import begin, read
+
+    assert read(begin(shipped()), log.encode() + b"\n").engine == engine
+
+
+TGI = "2025-07-04T12:35:58.312507Z  INFO"
+STARTS = {
+    "llamacpp": (
+        "main: HTTP server is listening, hostname: 127.0.0.1, port: 8081, http threads: 7",
+        "srv    load_model: loading model '/models/x.gguf'",
+        "load_tensors: offloaded 36/36 layers to GPU",
+        "main: model loaded",
+        "main: server is listening on http://127.0.0.1:8081 - starting the main loop",
+    ),
+    "tgi": (
+        f'{TGI} text_generation_launcher: Args {{ model_id: "/models/x", revision: None',
+        f"{TGI} shard-manager: text_generation_launcher: Starting shard rank=0",
+        f"{TGI} shard-manager: text_generation_launcher: Shard ready in 48.277857716s rank=0",
+        f"{TGI} text_generation_launcher: Starting Webserver",
+        f"{TGI} text_generation_router::server: router/src/server.rs:2298: Connected",
+    ),
+    "trtllm": (
+        "[TensorRT-LLM] TensorRT LLM version: 1.2.0rc2",
+        "Loading weights: 100%|██████████| 801/801 [00:46<00:00, 17.29it/s]",
+        "Model init total -- 49.14s",
+        "[12/20/2025-04:21:37] [TRT-LLM] [I] Creating CUDA graph instances for 11 batch sizes.",
+        "INFO:     Application startup complete.",
+    ),
+    "lmdeploy": (
+        "2025-07-08 11:20:26,869 - lmdeploy - WARNING - __init__.py:10 - Disable DLSlime Backend",
+        "Loading weights from safetensors:  40%|████      | 2/5 [00:06<00:10,  3.32s/it]",
+        "Loading weights from safetensors: 100%|██████████| 5/5 [00:16<00:00,  3.32s/it]",
+        "INFO:     Application startup complete.",
+        "INFO:     Uvicorn running on http://0.0.0.0:23333 (Press CTRL+C to quit)",
+    ),
+    "transformers": (
+        "[transformers] Loading /srv/models/tiny-llama@main",
+        "Loading weights: 100%|██████████| 39/39 [00:00<00:00, 22183.06it/s]",
+        "INFO:     Started server process [20596]",
+        "INFO:     Application startup complete.",
+        "INFO:     Uvicorn running on http://127.0.0.1:8102 (Press CTRL+C to quit)",
+    ),
+}
+
+
+@pytest.mark.parametrize("engine", STARTS)
+def test_a_start_of_another_engine_is_loading_first_and_ready_at_its_end(engine: str) -> None:
+    from specdash.monitor.reading import begin, finish, read
+
+    lines = [line.encode() + b"\n" for line in STARTS[engine]]
+    loading = finish(read(begin(shipped()), b"".join(lines[: 1 if engine == "transformers" else 2])))
+    assert (loading.engine, loading.phase, loading.ready_line) == (engine, "weights", None)
+    whole = finish(read(begin(shipped()), b"".join(lines)))
+    assert whole.phase == "serving"
+    assert whole.ready_line is not None
+    assert whole.crash_line is None

@@ -5,7 +5,7 @@ import pytest
 from specdash.engines.loader import shipped
 from specdash.monitor.facts import Facts, read_arguments
 
-SGLANG, VLLM, _ = (grammar.spec.facts for grammar in shipped())
+SGLANG, VLLM, *_ = (grammar.spec.facts for grammar in shipped())
 
 
 def test_sglangs_old_dump_is_read() -> None:

@@ -360,7 +360,7 @@ def test_what_came_before_the_engine_was_recognised_is_not_lost() -> None:
 def test_an_engine_that_is_named_need_not_be_recognised() -> None:
     assert begin(shipped(), "vllm").engine == "vllm"
     with pytest.raises(ValueError, match="there are: sglang, vllm"):
-        begin(shipped(), "tgi")
+        begin(shipped(), "ollama")
 
 
 def test_a_grammar_of_the_users_own_reads_a_log_of_another_engine() -> None:

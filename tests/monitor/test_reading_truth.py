@@ -10,7 +10,7 @@ from tests.monitor.logs_of import timed, timed_names, told, told_names, whole
 
 END: dict[str, tuple[str | None, str, str]] = {
     # name: (engine, state, phase) at the end of the log
-    "other-transformers": (None, "stopped", "serving"),
+    "other-transformers": ("transformers", "stopped", "serving"),
     "sglang-gpu-run1-A": ("sglang", "stopped", "serving"),
     "sglang-gpu-run1-B": ("sglang", "crashed", "weights"),
     "sglang-gpu-run1-D": ("sglang", "capturing", "capture"),

@@ -5,7 +5,7 @@ import pytest
 from specdash.engines.loader import shipped
 from specdash.monitor.records import parse
 
-SGLANG, VLLM, GENERIC = shipped()
+SGLANG, VLLM, *_, GENERIC = shipped()
 INIT = "[2026-11-02 11:00:09 TP3] Init parallel begin."
 
 

@@ -102,6 +102,9 @@ def _why(server: Server, target: str, which: str) -> Iterator[str]:
         if diagnosis.root and diagnosis.severity != "info":
             yield f"  {_SEVERITIES[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
             yield from (f"    → {remedy.replace(ANY_TARGET, target)}" for remedy in diagnosis.remedy)
+    for diagnosis in server.diagnoses:
+        if diagnosis.key == "low_accept_length":
+            yield f"  · {diagnosis.summary}: {diagnosis.evidence}"
     if server.state == "stalled":
         yield f"    → specdash kill {target}{which} ends it and checks that every GPU is free"
     elif server.gone_at is not None and server.processes and not _holds_memory(server):

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import msgspec
 
 from specdash.monitor import answers
+from specdash.monitor.clocks import SLOW_S
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.hangs import key_of_quiet, key_of_stall
@@ -235,12 +236,20 @@ class _Case:
         key = answers.readiness_key(self.evidence, self.words.engine, self.words.ready)
         if key.startswith("health_503"):
             yield key
+        if self.evidence.acceptance.one:
+            yield "accept_length_one"
+        if self._slow_cards():
+            yield "gpu_low_clock"
         if self.words.foreign_owner:
             yield "identity_unverified"
         if self.words.slow_queue:
             yield "queue_blocked_by_long_generation"
         if self.evidence.busy and self.evidence.compilers and self.verdict.word == "suspect":
             yield "late_jit_after_ready"  # compiling while tokens come is no one's concern
+
+    def _slow_cards(self) -> list[str]:
+        """Why cards have been slow under load for longer than a moment."""
+        return [card.slow for card in self.evidence.cards if card.slow and (card.slow_s or 0.0) >= SLOW_S]
 
     def _still_true(self, note: Trouble) -> bool:
         """Some lines tell of a passing state; a failed health check is a busy server only if it goes on."""
@@ -261,14 +270,16 @@ class _Case:
         if phase == "serving":
             lost = evidence.line_age_s is not None and evidence.line_age_s > LOST_LOG_S
             lost = lost and answers.generates(evidence)
-            key = key or ("log_stream_lost" if lost else "ready")
+            low = "low_accept_length" if evidence.acceptance.low else ""
+            key = key or ("log_stream_lost" if lost else low or "ready")
         else:
             jit = any(note.key == "healthy_deepgemm_jit" for note in words.troubles.notes)
             hidden = "healthy_slow_nfs_load" if words.hidden_load else ""
             key = key or hidden or key_of_quiet(evidence, verdict, self.limits, jit)
         if warned and key in ("ready", "healthy_startup"):
             return self._judged(STATE_OF_PHASE[phase], [replace(warned[0], root=True), *warned[1:]])
-        return self._judged(STATE_OF_PHASE[phase], [self._say(key), *warned])
+        text = self._accepts() if key == "low_accept_length" else ""
+        return self._judged(STATE_OF_PHASE[phase], [self._say(key, text), *warned])
 
     def _warns(self, note: Trouble) -> bool:
         meaning = self.book.meanings.get(note.key)
@@ -282,10 +293,17 @@ class _Case:
     def _of_note(self, key: str, root: bool) -> Diagnosis:
         note = next((one for one in self.words.troubles.notes if one.key == key), None)
         if note is None:
-            return say(self.book, key, engine=self.words.engine, root=root)
+            text = {"accept_length_one": self._accepts(), "gpu_low_clock": "; ".join(self._slow_cards())}
+            return say(self.book, key, engine=self.words.engine, root=root, evidence=text.get(key, ""))
         said = say_trouble(self.book, note, key, engine=self.words.engine, root=root)
         meaning = self.book.meanings.get(key)
         return replace(said, severity=meaning.severity if meaning else "warning")
+
+    def _accepts(self) -> str:
+        acceptance = self.evidence.acceptance
+        lasted = acceptance.nothing.lasted_s if acceptance.one else None
+        for_s = f" for {ago(lasted)}" if lasted else ""
+        return f"accept length {acceptance.newest:.2f}{for_s}" if acceptance.newest is not None else ""
 
     def _port_owner(self) -> str:
         pid, age_s = self.evidence.port_owner_pid, self.evidence.port_owner_age_s

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.documents import Progress
 from specdash.monitor.words import Phase, Role
 
@@ -63,6 +64,9 @@ class CardSeen(Seen, frozen=True, kw_only=True):
     owned_mib: int | None = None
     """What its living, listed processes account for. None: not known."""
     error: str | None = None
+    slow: str | None = None
+    """Why it computes more slowly than it could, under load."""
+    slow_s: float | None = None
 
 
 class Answer(Seen, frozen=True, kw_only=True):
@@ -126,6 +130,9 @@ class Evidence(Seen, frozen=True, kw_only=True):
     """It is called stalled already, and what called it so may still hold."""
     stopping: bool = False
     """It was asked to end: nothing that dies now has crashed."""
+
+    acceptance: Acceptance = Acceptance()
+    """What speculation brings."""
 
     # --- who is there ---
     main: RankSeen | None = None

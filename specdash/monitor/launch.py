@@ -172,7 +172,7 @@ class Launch:
     def _figures(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:
         if marker.serves or not self.checklist.items:
             self.serves(now)
-        if self.rates.take(marker, told, record.rank, now.at, now.time):
+        if self.rates.take(marker, told, record.rank, now.at, now.time, self.facts.spec_steps):
             self.moved(now)
 
     def _access(self, marker: Marker, told: Mapping[str, str | None], record: Record, now: Moment) -> None:

@@ -160,6 +160,7 @@ def gather(
         tokens_age_s=_tokens_age(given),
         running=_running(reading, given, _asked_in_vain(words, book, silent_for)),
         zero_stats_s=zero_s,
+        acceptance=reading.acceptance,
         ready=words.ready,
         stopping=words.stopped,
         behind=reading.lagging,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from specdash.engines.grammar import Grammar
+from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.environment import Sight
 from specdash.monitor.frames import Http, KernelLine, Process
 from specdash.monitor.latency import Watch
@@ -123,6 +124,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     figures: Figures = Figures()
     latency: Mapping[str, Watch] = {}
     """Its histograms: ``ttft``, ``itl``."""
+    acceptance: Acceptance = Acceptance()
+    """Of the counters and load reports, while drafts were made."""
     tok_history: tuple[float, ...] = ()
     tok_at: tuple[float, ...] = ()
     our_ports: tuple[int, ...] = ()

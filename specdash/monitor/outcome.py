@@ -57,6 +57,8 @@ def outcome(
         parallel=facts.parallel,
         nodes=facts.nodes,
         skipped=facts.skipped,
+        spec_steps=facts.spec_steps,
+        acceptance=rates.acceptance(facts.spec_steps),
         figures=rates.figures,
         last_line_at=line_at,
         last_told_at=heard.told_at,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from specdash.monitor.clocks import RESTS_S, slow
 from specdash.monitor.frames import Card, Process
 from specdash.monitor.state import Gpu, HostFacts, Owner
 
@@ -53,6 +54,8 @@ class CardMemory(msgspec.Struct, frozen=True, kw_only=True):
     unexplained: int = 0
     """Samples in a row with more memory in use than the owners explain."""
     owner_left_at: float | None = None
+    loaded_at: float | None = None
+    """When it was last seen under load."""
 
 
 WHOLE = View()
@@ -95,7 +98,21 @@ def observe_card(
         orphan_mib=rest if rest is None or certain else 0,
         note=note,
     )
-    return CardMemory(gpu=gpu, unexplained=count, owner_left_at=left_at)
+    gpu, loaded_at = _with_clock(gpu, before, at)
+    return CardMemory(gpu=gpu, unexplained=count, owner_left_at=left_at, loaded_at=loaded_at)
+
+
+def _with_clock(gpu: Gpu, before: CardMemory | None, at: float) -> tuple[Gpu, float | None]:
+    """Since when it is slow under load; a short rest between two batches does not end that."""
+    says = slow(gpu.card)
+    loaded_at = at if says is not None else before.loaded_at if before else None
+    why: str | None = None
+    since: float | None = None
+    if before is not None and says != "" and loaded_at is not None and at - loaded_at <= RESTS_S:
+        why, since = before.gpu.slow, before.gpu.slow_since
+    if says:
+        why, since = says, since if since is not None else at
+    return msgspec.structs.replace(gpu, slow=why, slow_since=since), loaded_at
 
 
 def view_of(host: HostFacts | None, cards: Iterable[Card], table: Mapping[int, Process]) -> View:

@@ -5,17 +5,17 @@ A token is never asked for here: that is a decision of the operator or of a laun
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import msgspec
 
 from specdash.monitor import metrics
-from specdash.monitor.foreign import count, decoded, fields, figure, named
+from specdash.monitor.acceptance import accepted
+from specdash.monitor.foreign import count, decoded, fields, figure
 from specdash.monitor.frames import Http
 from specdash.monitor.latency import Watch, take
 from specdash.monitor.memory import Moved, ServerMemory
-from specdash.monitor.state import Figures, Lamp, LampSays
+from specdash.monitor.state import Figures
 
 HISTORY = 150
 """Values of tok/s kept for the sparkline: five minutes at one reading in 2 s."""
@@ -29,12 +29,9 @@ GENERATE = ("/v1/completions", "/v1/chat/completions", "/generate")
 """What asks for a token: never asked again and again."""
 _SLOW_S = 10.0
 _NOT_THERE = frozenset({404, 405, 501})
-_AUTH = frozenset({401, 403})
 _OUR_PORTS = 64
 _LONG_BODY = 48 * 1024
 """As much as the agent sends of an answer: a server with adapters lists dozens of models."""
-_MODEL = re.compile(r'"id"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"object"\s*:\s*"model"')
-_MODELS_NAMED = 3
 _MOST_PATHS = 32
 
 
@@ -169,7 +166,19 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
     elif before is not None and now.tokens is not None and moved.tokens_at is None:
         # Two equal readings: flat since the first of them at least.
         moved = msgspec.structs.replace(moved, tokens_at=before.at)
+    drafted = before is not None and (now.drafts or 0.0) > (before.drafts or 0.0)
+    memory = _accept(memory, figures, drafted=drafted)
     return _with_figures(msgspec.structs.replace(memory, counters=now), figures, moved)
+
+
+def _accept(memory: ServerMemory, figures: Figures, *, drafted: bool) -> ServerMemory:
+    """Count this accept length where drafts were made since the one before."""
+    if not drafted or figures.accept_len is None or figures.at is None:
+        return memory
+    steps = memory.reading.spec_steps
+    return msgspec.structs.replace(
+        memory, acceptance=accepted(memory.acceptance, figures.accept_len, figures.at, steps)
+    )
 
 
 def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
@@ -201,6 +210,7 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
         moved = msgspec.structs.replace(
             moved, tokens_at=min(stamp, answer.at), tokens_seen=True, generated_at=made
         )
+    memory = _accept(memory, figures, drafted=fresh and running > 0)
     return _with_figures(memory, figures, moved)
 
 
@@ -227,105 +237,3 @@ def _with_figures(
 def _loads(body: str) -> list[dict[str, Any]]:
     loads = fields(decoded(body)).get("loads")
     return [load for load in loads if isinstance(load, dict)] if isinstance(loads, list) else []
-
-
-def model_ids(answer: Http | None) -> tuple[str, ...]:
-    """The models that ``/v1/models`` names."""
-    if answer is None or answer.status != 200:
-        return ()
-    page = decoded(answer.body)
-    if page is None:  # cut off, or no JSON at all
-        return tuple(_MODEL.findall(answer.body))
-    data = fields(page).get("data")
-    names = [named(fields(model).get("id")) for model in data] if isinstance(data, list) else []
-    return tuple(name for name in names if name)
-
-
-def lamps(memory: ServerMemory, port: int | None) -> tuple[Lamp, ...]:
-    """The five readiness signals, each as what it is; only the token proves."""
-    return (
-        _log_lamp(memory),
-        _port_lamp(memory, port),
-        _health_lamp(memory.answers.get(HEALTH)),
-        _models_lamp(memory.answers.get(MODELS)),
-        _token_lamp(memory),
-    )
-
-
-def _token_lamp(memory: ServerMemory) -> Lamp:
-    """The newest token, asked for by us or generated for others; to us only an answer 200 proves one."""
-    answers = [memory.answers[path] for path in GENERATE if path in memory.answers]
-    newest = max(answers, key=lambda answer: answer.at, default=None)
-    seen_at = memory.moved.generated_at
-    if seen_at is not None and (newest is None or newest.at < seen_at):
-        return Lamp(name="token", says="yes", value="seen in its counters", at=seen_at)
-    if newest is None:
-        return Lamp(name="token", says="unknown", value="not asked")
-    says, value = _token_answer(newest)
-    return Lamp(name="token", says=says, value=value, at=newest.at, asked=True)
-
-
-def _token_answer(answer: Http) -> tuple[LampSays, str]:
-    if answer.status == 200:
-        return "yes", "one came back"
-    if answer.status in _AUTH:
-        return "unknown", f"{answer.status}: it wants a key"
-    return "no", answer.error or f"{answer.status}, none came"
-
-
-def _log_lamp(memory: ServerMemory) -> Lamp:
-    reading = memory.reading
-    if memory.source.path is None:
-        return Lamp(name="log", says="unknown", value="no readable log")
-    if reading.bind_error:
-        return Lamp(name="log", says="no", value="could not bind its port: a ready line is not believed")
-    if reading.ready_line is not None:
-        return Lamp(name="log", says="yes", value=f"ready line {reading.ready_line}")
-    return Lamp(name="log", says="waiting", value="no ready line yet")
-
-
-def _port_lamp(memory: ServerMemory, port: int | None) -> Lamp:
-    if port is None:
-        return Lamp(name="port", says="unknown", value="port not known")
-    stranger = memory.port_owner
-    if stranger is not None:
-        return Lamp(name="port", says="no", value=f"{port} belongs to {stranger.name} (pid {stranger.pid})")
-    newest = max(memory.answers.values(), key=lambda answer: answer.at, default=None)
-    if newest is None:
-        return Lamp(name="port", says="unknown", value=f"{port} not asked yet")
-    if newest.error == "refused":
-        return Lamp(name="port", says="waiting", value=f"{port} refused", at=newest.at)
-    if newest.error and newest.path == CONNECT:
-        return Lamp(name="port", says="no", value=f"{port} {newest.error}", at=newest.at)
-    return Lamp(name="port", says="yes", value=f"{port} open", at=newest.at)
-
-
-def _health_lamp(answer: Http | None) -> Lamp:
-    if answer is None:
-        return Lamp(name="health", says="unknown", value="not asked")
-    if answer.error:
-        says: LampSays = "waiting" if answer.error == "refused" else "no"
-        return Lamp(name="health", says=says, value=answer.error, at=answer.at)
-    if answer.status == 200:
-        return Lamp(name="health", says="yes", value="200", at=answer.at)
-    if answer.status in _AUTH:
-        return Lamp(name="health", says="unknown", value=f"{answer.status}: alive, wants a key", at=answer.at)
-    empty = "" if answer.body else " empty"
-    return Lamp(name="health", says="waiting", value=f"{answer.status}{empty}", at=answer.at)
-
-
-def _models_lamp(answer: Http | None) -> Lamp:
-    if answer is None:
-        return Lamp(name="models", says="unknown", value="not asked")
-    if answer.error:
-        says: LampSays = "waiting" if answer.error == "refused" else "no"
-        return Lamp(name="models", says=says, value=answer.error, at=answer.at)
-    ids = model_ids(answer)
-    if ids:
-        named = ", ".join(ids[:_MODELS_NAMED])
-        more = f" and {len(ids) - _MODELS_NAMED} more" if len(ids) > _MODELS_NAMED else ""
-        return Lamp(name="models", says="yes", value=named + more, at=answer.at)
-    if answer.status in _AUTH:
-        return Lamp(name="models", says="unknown", value=f"{answer.status}: wants a key", at=answer.at)
-    what = "not a model list" if answer.status == 200 and decoded(answer.body) is None else "no model"
-    return Lamp(name="models", says="waiting", value=f"{answer.status}, {what}", at=answer.at)

@@ -7,10 +7,10 @@ import msgspec
 from specdash.monitor.address import address
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.judge import ALONE, judge
+from specdash.monitor.lamps import lamps
 from specdash.monitor.learning import seen_ready, time_left
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Rules, ServerMemory
-from specdash.monitor.polling import lamps
 from specdash.monitor.rail import Drawn, draw, ready_after
 from specdash.monitor.state import Figures, Gpu, Rank, Server
 from specdash.monitor.truth import sentence

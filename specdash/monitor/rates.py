@@ -9,6 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from specdash.engines.schema import Marker
+from specdash.monitor.acceptance import READINGS, Acceptance, accepted
 from specdash.monitor.numerals import real, whole
 from specdash.monitor.state import Figures
 
@@ -51,6 +52,10 @@ class RatesState(msgspec.Struct, frozen=True, kw_only=True):
     """Sources whose next rate includes idle time, and is far too low."""
     accept_len: float | None = None
     """Told on a line of its own."""
+    acceptance: Acceptance = Acceptance()
+    """By lines of which none is passed over."""
+    lengths: Mapping[str, tuple[float, ...]] = {}
+    """The newest accept lengths of each source, where old lines are passed over."""
     batch_at: float | None = None
     """When a line last reported that tokens flow."""
     flow_at: float | None = None
@@ -69,6 +74,8 @@ class Rates:
         self._sources = dict(state.sources)
         self._after_idle = set(state.after_idle)
         self._accept_len = state.accept_len
+        self._acceptance = state.acceptance
+        self._lengths = dict(state.lengths)
         self.batch_at = state.batch_at
         self.flow_at = state.flow_at
         self.zero_since = state.zero_since
@@ -81,11 +88,20 @@ class Rates:
         rank: str | None,
         at: float | None,
         time: str | None = None,
+        steps: int | None = None,
     ) -> bool:
-        """One line, printed at ``time``. True where it shows that tokens flow."""
+        """One line, printed at ``time``. True where it shows that tokens flow.
+
+        ``steps``: tokens drafted for each step, where that is known.
+        """
         source = told.get("source") or rank or ""
         if source not in self._sources and len(self._sources) >= MOST_SOURCES:
             return False
+        length = real(told.get("accept_len"))
+        if length is not None and marker.serves:
+            self._acceptance = accepted(self._acceptance, length, time, steps)
+        elif length is not None:
+            self._lengths[source] = (*self._lengths.get(source, ()), length)[-READINGS:]
         if marker.speculation:
             self._accept_len = real(told.get("accept_len"))
             return False
@@ -140,6 +156,15 @@ class Rates:
         crowded = _last(self._recent, lambda line: line.crowded)
         return self._recent[-crowded].time if crowded else None
 
+    def acceptance(self, steps: int | None) -> Acceptance:
+        """What speculation brings; of lines that come with every batch only the newest are known."""
+        if not self._lengths:
+            return self._acceptance
+        told = Acceptance()
+        for lengths in zip(*self._lengths.values(), strict=False):
+            told = accepted(told, sum(lengths) / len(lengths), None, steps)
+        return told
+
     @property
     def figures(self) -> Figures:
         """All sources together: rates and requests add up, the fullest KV cache counts."""
@@ -164,6 +189,8 @@ class Rates:
             sources=self._sources,
             after_idle=frozenset(self._after_idle),
             accept_len=self._accept_len,
+            acceptance=self._acceptance,
+            lengths=self._lengths,
             batch_at=self.batch_at,
             flow_at=self.flow_at,
             zero_since=self.zero_since,

@@ -14,6 +14,7 @@ import msgspec
 
 from specdash.engines.grammar import Grammar
 from specdash.engines.loader import GENERIC
+from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.documents import Milestone, Progress
 from specdash.monitor.facts import Facts
 from specdash.monitor.milestones import Item, ItemKey
@@ -91,6 +92,9 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     nodes: int | None = None
     skipped: frozenset[Phase] = frozenset()
     """Phases that its arguments leave out: no graphs in eager mode."""
+    spec_steps: int | None = None
+    """Tokens that the draft model proposes for each step of the target."""
+    acceptance: Acceptance = Acceptance()
     figures: Figures = Figures()
     last_line_at: float | None = None
     """Any byte."""

@@ -104,6 +104,9 @@ class Gpu(Value, frozen=True, kw_only=True):
     """Memory that no living, listed process explains; None where that cannot be said."""
     note: str | None = None
     """What must be known of its memory where that is no number: whoever holds it is not seen here."""
+    slow: str | None = None
+    """Why it computes more slowly than it could, under load; None: it does not, or that cannot be said."""
+    slow_since: float | None = None
 
 
 class LogSource(Value, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, ProcessState, RankSeen
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
@@ -58,6 +59,7 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         compilers=memory.compilers,
         running=figures.running if figures.at is not None else reading.figures.running,
         waiting=figures.waiting if figures.at is not None else reading.figures.waiting,
+        acceptance=_acceptance(memory),
         ready=reading.state == "ready",
         halted=memory.stalled,
         stopping=bool(reading.stop_requested),
@@ -71,6 +73,12 @@ def testify(memory: ServerMemory, gpus: tuple[Gpu, ...], now: float) -> Evidence
         port_owner_pid=stranger.pid if stranger else None,
         port_owner_age_s=age(stranger.started) if stranger else None,
     )
+
+
+def _acceptance(memory: ServerMemory) -> Acceptance:
+    """By the counters where they tell, else by its log."""
+    told = memory.acceptance
+    return told if told.newest is not None else memory.reading.acceptance
 
 
 def _just_started(memory: ServerMemory) -> bool:
@@ -211,6 +219,8 @@ def _card(gpu: Gpu, now: float) -> CardSeen:
         power_w=card.power_w if fresh else None,
         power_limit_w=card.power_limit_w,
         error=card.error,
+        slow=gpu.slow if fresh else None,
+        slow_s=now - gpu.slow_since if gpu.slow_since is not None else None,
     )
 
 

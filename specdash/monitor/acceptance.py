@@ -1,0 +1,75 @@
+"""Whether speculation pays at all, by the accept lengths that a server tells one after the other.
+
+Accept length: tokens for each step of the target, its own one included. 1.00 is nothing accepted.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.monitor.logtime import between
+
+READINGS = 3
+"""One reading is a handful of steps; so many in a row are none."""
+
+ONE_FOR_S = 60.0
+"""A draft may accept nothing of one odd prompt; of a minute's prompts it does not fit."""
+
+NOTHING = 1.005
+LOW_SHARE = 0.35
+"""Of the drafted tokens: fewer accepted hardly ever pay for the drafting."""
+
+LOW_LENGTH = 2.0
+"""The same where the number of drafted tokens is not known."""
+
+
+class Streak(msgspec.Struct, frozen=True, kw_only=True):
+    """Readings in a row that say the same; by the clock of whoever printed or read them."""
+
+    readings: int = 0
+    since: str | float | None = None
+    last: str | float | None = None
+
+    @property
+    def lasted_s(self) -> float | None:
+        """From the first of them to the last; None where they carry no time."""
+        if isinstance(self.since, float) and isinstance(self.last, float):
+            return self.last - self.since
+        if isinstance(self.since, str) and isinstance(self.last, str):
+            return between(self.since, self.last)
+        return None
+
+
+class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
+    """What the newest accept lengths say together."""
+
+    newest: float | None = None
+    nothing: Streak = Streak()
+    """Nothing was accepted."""
+    below: Streak = Streak()
+    """Below two, or where one knows how many are drafted, few of them."""
+
+    @property
+    def one(self) -> bool:
+        """Speculation runs, and has only cost for a minute."""
+        return self.nothing.readings >= READINGS and (self.nothing.lasted_s or 0.0) >= ONE_FOR_S
+
+    @property
+    def low(self) -> bool:
+        """Few are accepted, again and again."""
+        return self.below.readings >= READINGS
+
+
+def accepted(before: Acceptance, length: float, at: str | float | None, steps: int | None) -> Acceptance:
+    """One more reading, taken while drafts were made; ``steps``: tokens drafted for each step."""
+    few = (length - 1) / steps < LOW_SHARE if steps else length < LOW_LENGTH
+    return Acceptance(
+        newest=length,
+        nothing=_longer(before.nothing, at) if length < NOTHING else Streak(),
+        below=_longer(before.below, at) if few else Streak(),
+    )
+
+
+def _longer(streak: Streak, at: str | float | None) -> Streak:
+    since = streak.since if streak.readings and streak.since is not None else at
+    return Streak(readings=streak.readings + 1, since=since, last=at if at is not None else streak.last)

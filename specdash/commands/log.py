@@ -47,17 +47,20 @@ def command(
       specdash log server.log --silent-for 900 --json
       docker logs vllm 2>&1 | specdash log - --milestones
     """
-    from specdash.engines.loader import shipped
     from specdash.errors import SpecdashError
     from specdash.monitor.logtext import in_words
+    from specdash.rules import default_rules
     from specdash.sanitise import clean_line
 
+    rules = default_rules()
+    for problem in rules.problems:
+        click.echo(clean_line(f"specdash: {problem}"), err=True)
     seen = _evidence(evidence)
     results: list[tuple[LogReading, Judged]] = []
     failed = False
     for name in files:
         try:
-            results.append(_look(name, shipped(), engine, silent_for, seen))
+            results.append(_look(name, rules.grammars, engine, silent_for, seen))
         except SpecdashError as error:
             click.echo(clean_line(f"specdash: {error}"), err=True)
             failed = True

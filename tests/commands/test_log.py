@@ -239,7 +239,7 @@ def test_one_missing_file_does_not_hide_the_others(
 
 
 def test_an_unknown_engine_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
-    code, _, err = log(HEALTHY, "--engine", "tgi", capsys=capsys)
+    code, _, err = log(HEALTHY, "--engine", "ollama", capsys=capsys)
     assert code == 2
     assert "sglang, vllm" in err
 

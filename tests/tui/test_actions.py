@@ -86,7 +86,8 @@ def test_footer_help_and_palette_never_name_what_is_not_built() -> None:
 def test_the_keys_command_lists_all_of_them_and_says_later() -> None:
     plain = CliRunner().invoke(keys_command, []).output
     assert "K        stop the server by its ladder, verify its GPUs  [hard]\n" in plain
-    assert "B        benchmark; again: stop it  [soft]  (later)" in plain
+    assert "B        benchmark; again: stop it  [soft]\n" in plain
+    assert "d        the difference of two runs  (compare)  (later)" in plain
     assert "/        search in the log" in plain
     document = json.loads(CliRunner().invoke(keys_command, ["--json"]).output)
     assert document["schema"] == 1

@@ -224,6 +224,14 @@ class Watch(object):
 
 
 def _most_memory() -> "float | None":
+    """In MiB. Linux's rusage would count whoever started us."""
+    try:
+        with open("/proc/self/status") as file:
+            for line in file:
+                if line.startswith("VmHWM:"):
+                    return round(int(line.split()[1]) / 1024.0, 1)
+    except (OSError, ValueError):
+        pass
     try:
         import resource
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import itertools
 import json
 import re
 import selectors
@@ -32,6 +33,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--ttft", type=float, default=0.05, help="seconds to the first token")
     parser.add_argument("--itl", type=float, default=0.01, help="seconds between chunks; 0: flat out")
     parser.add_argument("--k", type=int, default=1, help="tokens in a chunk")
+    parser.add_argument("--first", type=int, default=0, help="tokens in the first chunk, if not k")
     parser.add_argument("--role", action="store_true", help="a role chunk as soon as the request is there")
     parser.add_argument("--reasoning", type=int, default=0, help="so many first tokens are reasoning")
     parser.add_argument("--no-usage", action="store_true")
@@ -123,7 +125,6 @@ class Mock:
         self.requests = self.aborted = self.most = 0
         self.bodies: list[Json] = []
         self.truth: list[Json] = []
-        self.gaps: list[float] = []
 
     def run(self) -> None:
         """For ever."""
@@ -225,7 +226,8 @@ class Mock:
             return self.later(peer, time.monotonic() + 0.001)
         pieces = []
         for _ in range(1 if wanted.itl else 100):
-            tokens = min(wanted.k, stream.total - stream.sent)
+            size = wanted.k if stream.sent or not wanted.first else wanted.first
+            tokens = min(size, stream.total - stream.sent)
             thought = stream.sent < wanted.reasoning
             stream.sent += tokens
             self.generated += tokens
@@ -235,8 +237,6 @@ class Mock:
             if finish or self.breaks(peer, stream, pieces):
                 break
         now = time.monotonic()
-        if stream.times:
-            self.gaps.append(now - stream.times[-1])
         stream.times += [now] * len(pieces)
         if peer.stream is None:
             return
@@ -271,7 +271,8 @@ class Mock:
             pieces.append(framed(json.dumps(usage).encode()))
         pieces.append(framed(b"[DONE]") + b"0\r\n\r\n")
         told = {"asked": stream.asked, "first": stream.times[0], "last": stream.times[-1]}
-        self.truth.append({**told, "tokens": stream.sent, "chunks": len(stream.times)})
+        gaps = [later - earlier for earlier, later in itertools.pairwise(stream.times)]
+        self.truth.append({**told, "tokens": stream.sent, "chunks": len(stream.times), "gaps": gaps})
         self.answered += 1
         peer.stream = None
         self.active -= 1
@@ -284,7 +285,7 @@ class Mock:
             self.whole(peer, 200, self.metrics())
         elif path == "/__stats":
             shown: Json = {name: getattr(self, name) for name in ("active", "requests", "aborted", "most")}
-            shown.update(truth=self.truth, gaps=sorted(self.gaps), bodies=self.bodies, answered=self.answered)
+            shown.update(truth=self.truth, bodies=self.bodies, answered=self.answered)
             self.whole(peer, 200, json.dumps(shown))
         elif path == "/__reset":
             self.reset()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from specdash.bench.counters import between
-from specdash.bench.events import Begin, Counters, End, Gaps, Request, decode
+from specdash.bench.events import AnyEvent, Begin, Counters, End, Gaps, Request, decode
 from specdash.bench.figures import figures, run_of
 from specdash.bench.plan import Limits, Workload
 from specdash.bench.spreads import SPREAD_BASE, percentile, spread, wilson
@@ -183,7 +183,7 @@ def test_sglang_counts_verify_calls() -> None:
 
 
 def test_a_whole_run_joins_both_sides_and_shows_their_difference() -> None:
-    lines = [
+    lines: list[AnyEvent] = [
         Begin(at=1.0, prompts="abc"),
         request(phase="warmup", tokens=999),
         Counters(t=0.0, when="before", text=BEFORE),

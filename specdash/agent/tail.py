@@ -138,7 +138,7 @@ class Tail(object):
         self._silent = False
         if self._unacknowledged >= WINDOW or not self._outbox.log_room():
             return False
-        if status.st_size < file.offset or (status.st_size > file.offset and not file.same_head()):
+        if status.st_size < file.offset or not file.goes_on_as(status):
             return self._follow_truncation()
         raw = file.read(CHUNK) if status.st_size > file.offset else b""
         if not raw:

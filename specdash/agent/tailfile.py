@@ -100,6 +100,7 @@ class Opened(object):
         self.head = b""
         """Its first bytes, as far as they were read."""
         self._tail = b""
+        self._looked_at = 0
         self.passed: "tuple[tuple[str, bytes], ...]" = ()
         """Files of this log that were read before this one: an inode number may come again."""
 
@@ -156,9 +157,16 @@ class Opened(object):
         known = self.known_by()
         return all(not cursor.get(name) or known[name] == cursor[name] for name in known)
 
-    def same_head(self) -> bool:
-        """Whether the file still begins as it did: one cut to nothing may have grown past our place."""
-        return self.begins_with(self.head)
+    def goes_on_as(self, status: os.stat_result) -> bool:
+        """Whether the bytes that we know are still there: a file cut to nothing may have grown to our place.
+
+        Looked at only when the file was written since.
+        """
+        if status.st_mtime_ns == self._looked_at and status.st_size == self._offset:
+            return True
+        self._looked_at = status.st_mtime_ns
+        before = self._pread(len(self._tail), self._offset - len(self._tail))
+        return before == self._tail and self.begins_with(self.head)
 
     def begins_with(self, head: bytes) -> bool:
         """Whether these are the file's first bytes."""
@@ -166,14 +174,33 @@ class Opened(object):
 
     def restart(self) -> None:
         """Read from the beginning again."""
-        self.offset = 0
+        self.offset = self._written_from(0)
+
+    def _written_from(self, offset: int) -> int:
+        """The first place from there on that was written: who writes on behind a cut leaves a hole.
+
+        A server that does not append goes on at its old place when its log is cut to nothing: gigabytes of
+        zeros that were never printed.
+        """
+        status = self.status()
+        if status.st_blocks * 512 >= status.st_size:
+            return offset
+        try:
+            offset = os.lseek(self.fd, offset, os.SEEK_DATA)
+        except (OSError, AttributeError):
+            return offset  # nothing but a hole, or a file system that does not tell
+        window = self._pread(FIRST_LINE_WITHIN, offset)
+        return offset + len(window) - len(window.lstrip(b"\0"))
 
     def first_line_within(self, backlog: int) -> int:
         """Offset of the first whole line in the last ``backlog`` bytes."""
         size = self.status().st_size
         if size <= backlog:
-            return 0
+            return self._written_from(0)
         start = size - backlog
+        written = self._written_from(start)
+        if written > start:
+            return written
         window = self._pread(FIRST_LINE_WITHIN, start - 1) if start else b""
         for end in (b"\n", b"\r"):
             at = window.find(end)

@@ -542,3 +542,90 @@ def test_a_file_system_that_hangs_holds_up_no_other_log(
     assert (said.path, said.error) == ("/dead/server.log", "no answer from the file system for 5 s")
     release.set()
     tails.crew.stop()
+
+
+LIVES = {
+    "renamed and made anew": "rotated",
+    "renamed, made anew much later": "rotated",
+    "copied and cut": "rotated",
+    "copied over the last copy and cut": "rotated",
+    "cut to nothing": "truncated",
+    "cut, and as long again at once": "truncated",
+    "cut, longer at once and beginning alike": "truncated",
+    "replaced by another": "replaced",
+    "deleted and made anew": "replaced",
+}
+BANNER = b"=" * 300 + b"\n"
+
+
+def end_life(log: Path, how: str, follower: Follower) -> None:
+    """The log ends and may begin again; what is unread then can still be read, unless it was cut away."""
+    copy = log.with_name("server.log.1")
+    if how.startswith("renamed"):
+        log.rename(copy)
+        if how.endswith("later"):
+            follower.look()
+    elif how.startswith("copied"):
+        if "over" in how:
+            log.rename(copy)
+            shutil.copyfile(copy, log)  # a copy of the same age beside it
+        shutil.copyfile(log, copy)
+        os.truncate(log, 0)
+    elif how.startswith("cut"):
+        follower.look()  # what is cut away unread is nobody's to save
+        os.truncate(log, 0)
+    elif how.startswith("replaced"):
+        follower.look()
+        fresh = log.with_name("fresh")
+        fresh.write_bytes(b"")
+        fresh.replace(log)
+    else:
+        follower.look()
+        log.unlink()
+
+
+@pytest.mark.parametrize("how", LIVES)
+def test_however_a_log_ends_and_begins_again_each_byte_comes_once_and_the_change_is_said(
+    log: Path, how: str
+) -> None:
+    alike = BANNER if how.endswith("alike") else b""
+    first = alike + b"".join(b"first %05d\n" % n for n in range(2000))
+    log.write_bytes(first)
+    follower = Follower(log)
+    follower.look()
+    late = b"".join(b"later %05d\n" % n for n in range(500))
+    add(log, late)
+    end_life(log, how, follower)
+    longer = 2 if "longer" in how else 1
+    second = alike + b"".join(b"again %05d\n" % n for n in range(2500 * longer))
+    add(log, second)
+    for _ in range(3):
+        follower.look()
+    assert len(follower.text) == len(first) + len(late) + len(second)
+    assert follower.text == first + late + second
+    assert follower.breaks == ["start", LIVES[how]]
+    add(log, b"and on\n")
+    assert follower.look() == b"and on\n"
+
+
+@pytest.mark.parametrize("backlog", [0, 100, 8 << 20])
+def test_the_hole_that_a_cut_leaves_before_a_server_that_does_not_append_is_not_read(
+    log: Path, backlog: int
+) -> None:
+    with log.open("wb", buffering=0) as server:
+        server.write(b"x" * 1_000_000 + b"\nfirst life\n")
+        follower = Follower(log)
+        follower.look()
+        os.truncate(log, 0)
+        server.write(b"second life\n")
+        assert log.stat().st_size > 1_000_000
+        assert follower.look() == b"second life\n"
+        assert follower.breaks == ["start", "truncated"]
+        server.write(b"goes on\n")
+        assert follower.look() == b"goes on\n"
+        newcomer = Follower(log, backlog=backlog)
+        expected = b"" if not backlog else b"second life\ngoes on\n"
+        assert newcomer.look() == expected
+        again = Follower(log, cursor=follower.cursor)
+        server.write(b"end\n")
+        assert again.look() == b"end\n"

@@ -1,0 +1,128 @@
+"""How a benchmark reads while it runs, afterwards, and beside others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+import pytest
+
+from specdash.bench.events import Tick
+from specdash.bench.plan import parse
+from specdash.bench.table import tables
+from specdash.measuring.progress import Progress
+from specdash.tui.paint import Row, text_of, width_of
+from specdash.tui.widgets.benchrows import (
+    acceptance,
+    bench_below,
+    bench_line,
+    bench_rows,
+    bench_title,
+    compare_rows,
+    run_rows,
+)
+from tests.bench.test_table import measured, story
+
+TICK = Tick(t=30, tok_s=84.2, done=12, total=32, failed=0, running=4, left_s=18.2, ttft_ms=52.4, itl_ms=11.84)
+LIVE = Progress(
+    host="gpubox",
+    name="sglang:30000",
+    variant="eagle3-3",
+    state="measuring",
+    run=2,
+    runs=5,
+    load=parse({"url": "h:1"}),
+    tick=TICK,
+    speed=(60.0, 80.0, 82.0, 84.2),
+    accept_length=2.41,
+    break_even=3.32,
+    steps=3,
+    baseline=82.5,
+)
+
+
+def said(rows: Sequence[Row]) -> str:
+    return "\n".join(text_of(row) for row in rows)
+
+
+def test_the_panel_says_now_median_baseline_latency_acceptance_and_what_is_left() -> None:
+    assert text_of(bench_title(LIVE)) == "◐ benchmark of eagle3-3  run 2 of 5 · measuring"
+    assert "B stops it" in text_of(bench_below(LIVE))
+    lines = said(bench_rows(LIVE, 78, 4)).splitlines()
+    assert lines[0] == "84.2 tok/s now · median 81.0 · baseline 82.5 (−2 %)"
+    assert len(lines) == 1 + 5 + 3
+    assert "4 s ago" in lines[5]
+    assert lines[6] == "TTFT 52 ms · ITL 11.8 ms · 4 running"
+    assert lines[7] == "accept 2.41 of at most 4  ▲ break-even 3.32: it does not pay"
+    assert lines[8].endswith("  28 % · request 12 of 32 · 2:42 left")
+
+
+@pytest.mark.parametrize("width", [40, 60, 78, 118, 198])
+@pytest.mark.parametrize("height", [0, 4, 8])
+def test_nothing_is_wider_than_the_panel(width: int, height: int) -> None:
+    failing = msgspec.structs.replace(LIVE, tick=msgspec.structs.replace(TICK, queued=3))
+    for progress in (LIVE, failing, msgspec.structs.replace(LIVE, state="warming up", speed=())):
+        rows = bench_rows(progress, width, height)
+        assert all(width_of(row) <= max(width, 76) for row in rows)
+        assert width_of(rows[0]) <= width
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"accept_length": None}, ""),
+        ({"break_even": None}, "accept 2.41 of at most 4  break-even unknown: no kept baseline of this load"),
+        ({"break_even": 2.0}, "accept 2.41 of at most 4  break-even 2.00: it pays"),
+        ({"break_even": 4.6}, "accept 2.41 of at most 4  ▲ break-even 4.60: no draft can win here"),
+    ],
+)
+def test_acceptance_is_read_against_what_it_must_pass(changes: dict[str, object], says: str) -> None:
+    assert text_of(acceptance(msgspec.structs.replace(LIVE, **changes))) == says
+
+
+def test_what_is_not_counted_and_what_went_wrong_is_said() -> None:
+    warming = msgspec.structs.replace(LIVE, state="warming up", speed=())
+    assert "nothing of this is counted" in said(bench_rows(warming, 78, 4))
+    bad = msgspec.structs.replace(LIVE, tick=msgspec.structs.replace(TICK, failed=3, queued=2))
+    assert "2 queued here · ✖ 3 failed" in said(bench_rows(bad, 78, 4))
+    lost = msgspec.structs.replace(LIVE, state="failed", error="the load generator is lost")
+    assert said(bench_rows(lost, 78, 4)).startswith("the load generator is lost")
+    assert text_of(bench_title(lost)).startswith("✖")
+    assert "x puts it away" in text_of(bench_below(lost))
+
+
+def test_afterwards_each_run_has_a_line_and_its_reason_comes_first() -> None:
+    good, bad = measured(7, 82.5), measured(8, 80.0)
+    bad = msgspec.structs.replace(bad, run=msgspec.structs.replace(bad.run, cancelled=True))
+    done = msgspec.structs.replace(LIVE, state="done", done=(good, bad), baseline=None)
+    lines = said(bench_rows(done, 60, 0)).splitlines()
+    assert lines == [
+        "median 81.2 tok/s",
+        "run 7 82.5 tok/s",
+        "run 8 80.0 tok/s · ✖ does not count: stopped before its end",
+    ]
+
+
+def test_one_line_where_there_is_no_room() -> None:
+    assert text_of(bench_line(LIVE, 60)) == "◐ benchmark run 2 of 5 · 84.2 tok/s · 2:42 left"
+    assert width_of(bench_line(LIVE, 30)) <= 30
+
+
+def test_kept_runs_stand_in_columns_with_what_is_wrong_in_front() -> None:
+    claim = msgspec.structs.replace(measured(3, 94.0), claimed=True)
+    rows = run_rows([measured(1, 82.5), claim], 78)
+    assert text_of(rows[0]).split()[0] == "3"
+    assert "claimed" in text_of(rows[0])
+    assert text_of(rows[1]).index("82.5") == text_of(rows[0]).index("94.0")
+    assert all(width_of(row) <= 78 for row in rows)
+    assert "no run was kept yet" in said(run_rows([], 78))
+
+
+@pytest.mark.parametrize("width", [58, 76, 118])
+def test_the_comparison_keeps_verdicts_whole_at_every_width(width: int) -> None:
+    rows = compare_rows(tables(story()), width)
+    text = said(rows)
+    assert "slower, provisional" in text
+    assert ("81.9–83.0" in text) == (width >= 76), "the interval goes first"
+    assert all(width_of(row) <= width for row in rows)
+    assert "nothing to compare yet" in said(compare_rows((), width))

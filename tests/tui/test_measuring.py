@@ -1,0 +1,154 @@
+"""B, 4 and 5 on the screen: nothing is sent before the plan was accepted, and B again ends it unasked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from specdash.bench.events import AnyEvent, End
+from specdash.following import Following
+from specdash.history.runs import Runs
+from specdash.lessons import place
+from specdash.monitor.frames import Bench
+from tests.measuring.scripted import good_run
+from tests.operations.fakehost import FakeHost, sglang
+from tests.tui.actors import HostSource
+from tests.tui.conftest import Make
+from tests.tui.reading import screen_text, settle, until
+
+
+class BenchHost(FakeHost):
+    """A host with a load generator: it plays ``lines`` to whoever follows, and ends when asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.benches = Following(self._heard)
+        self.lines: Sequence[AnyEvent] = good_run()
+        self.verbs: list[str] = []
+
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+        return lambda: None
+
+    def command_line(self, server_key: str) -> tuple[str, ...]:
+        return ("python3", "-m", "sglang.launch_server", "--tp", "2")
+
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        verb = str(request["r"])
+        if verb not in ("bench", "bench_stop"):
+            return await super().ask(request, token=token)
+        self.verbs.append(verb)
+        if verb == "bench_stop":
+            self._send(str(request["run"]), [End(t=9, done=4, cancelled=True)], over=True)
+        return {}
+
+    def _heard(self, request: Mapping[str, Any]) -> bool:
+        run, over = str(request["run"]), isinstance(self.lines[-1], End)
+        asyncio.get_running_loop().call_soon(lambda: self._send(run, self.lines, over=over))
+        return True
+
+    def _send(self, run: str, events: Sequence[AnyEvent], *, over: bool) -> None:
+        plain = tuple(msgspec.to_builtins(event) for event in events)
+        self.benches.take(Bench(at=1.0, run=run, offset=len(self.verbs), events=plain, over=over))
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> BenchHost:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    host = BenchHost()
+    sglang(host)
+    return host
+
+
+def kept() -> list[tuple[str, tuple[str, ...]]]:
+    runs = Runs(place())
+    try:
+        return [(run.variant, run.trouble) for run in runs.all()]
+    finally:
+        runs.close()
+
+
+async def test_a_benchmark_from_the_plan_to_the_comparison(
+    make_app: Make, host: BenchHost, tmp_path: Path
+) -> None:
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("B")
+        text = await until(pilot, "3 times: 1 stream, 32 requests of 128 tokens in and 256 out")
+        assert "POST http://127.0.0.1:30000/v1/chat/completions" in text
+        await pilot.press("enter")
+        await until(pilot, "cancelled: nothing was sent")
+        assert host.verbs == [], "enter lands on Cancel"
+        await pilot.press("B")
+        await until(pilot, "in this order:")
+        app.screen.query_one("#go").focus()
+        await pilot.press("enter")
+        await until(pilot, "3 runs, kept")
+        assert host.verbs == ["bench"] * 3
+        assert kept() == [("baseline", ())] * 3
+        await pilot.press("5")
+        text = await until(pilot, "compared")
+        assert "baseline  3" in text
+        await pilot.press("5", "4")
+        await until(pilot, "kept runs, the newest first")
+        await pilot.press("escape", "x")
+        await settle(pilot)
+        assert "3 runs, kept" not in screen_text(app)
+
+
+async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(
+    make_app: Make, host: BenchHost, tmp_path: Path
+) -> None:
+    host.lines = good_run()[:-2]
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("B")
+        await until(pilot, "in this order:")
+        app.screen.query_one("#go").focus()
+        await pilot.press("enter")
+        await until(pilot, "run 1 of 3 · measuring")
+        assert "TTFT 50 ms" in screen_text(app)
+        await pilot.press("q")
+        await until(pilot, "is being measured")
+        await pilot.press("escape")
+        await pilot.press("B")
+        await until(pilot, "does not count: stopped before its end")
+        assert host.verbs == ["bench", "bench_stop"]
+        assert kept() == [("baseline", ("stopped before its end",))]
+
+
+async def test_leaving_ends_it_in_order(make_app: Make, host: BenchHost, tmp_path: Path) -> None:
+    host.lines = good_run()[:-2]
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("B")
+        await until(pilot, "in this order:")
+        app.screen.query_one("#go").focus()
+        await pilot.press("enter")
+        await until(pilot, "run 1 of 3 · measuring")
+        await pilot.press("q")
+        await until(pilot, "is being measured")
+        await pilot.press("right", "enter")
+        for _ in range(200):
+            if not app.is_running:
+                break
+            await pilot.pause(0.02)
+    assert host.verbs == ["bench", "bench_stop"]
+    assert kept() == [("baseline", ("stopped before its end",))]
+
+
+async def test_where_nothing_can_be_measured_it_is_said(make_app: Make, tmp_path: Path) -> None:
+    host = FakeHost()
+    sglang(host)
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("B")
+        await until(pilot, "nothing can be measured over this connection")

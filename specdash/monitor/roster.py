@@ -7,11 +7,12 @@ import msgspec
 from specdash.monitor.address import listeners, port_owner
 from specdash.monitor.frames import Process, Processes
 from specdash.monitor.learning import begin_course
+from specdash.monitor.logsource import log_source
 from specdash.monitor.memory import Memory, Moved, PortOwner, ServerMemory
 from specdash.monitor.movement import take_family
 from specdash.monitor.owners import Belonging, relabel
 from specdash.monitor.reading import begin
-from specdash.monitor.servers import Family, discover, log_source
+from specdash.monitor.servers import Family, discover
 
 _GONE_KEPT = 3
 _OPEN_KEPT = 20
@@ -116,7 +117,9 @@ def _dead(server: ServerMemory, at: float) -> ServerMemory:
 
 
 def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
-    source = log_source(family.main, memory.given_log)
+    host = memory.picture.host
+    inside = host is not None and host.container is not None and not host.host_pids
+    source = log_source(family.main, memory.given_log, inside=inside)
     reading = begin(memory.rules.grammars, family.engine)
     earlier = max((s.reading.lines for s in memory.servers if s.source.path == source.path), default=0)
     if earlier and source.path is not None:

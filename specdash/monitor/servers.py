@@ -9,7 +9,6 @@ import msgspec
 
 from specdash.monitor.commandline import program
 from specdash.monitor.frames import Process
-from specdash.monitor.state import LogSource
 
 
 class Titles(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,38 +141,3 @@ def called(process: Process, rank: str) -> str:
         return rank
     title = process.argv[0].rpartition("::")[2].split() if process.argv else []
     return title[0] if title else process.comm
-
-
-def log_source(main: Process, given: str | None) -> LogSource:
-    """Where the log of a server is, from what its fd 1 and fd 2 point to, in words."""
-    if given:
-        return LogSource(path=given, kind="given", says=f"{given} (as given)")
-    candidates = [("fd 2", main.err), ("fd 1", main.out)]
-    for name, target in candidates:
-        if target and _is_file(target):
-            both = " and fd 1" if name == "fd 2" and main.out == target else ""
-            return LogSource(path=target, kind="file", says=f"{target} ({name}{both})")
-    for name, target in candidates:
-        if target:
-            return _no_file(name, target)
-    return LogSource(path=None, kind="unknown", says="its output files could not be read: give --log PATH")
-
-
-def _is_file(target: str) -> bool:
-    return target.startswith("/") and not target.startswith(("/dev/", "/proc/")) and "(deleted)" not in target
-
-
-def _no_file(name: str, target: str) -> LogSource:
-    hint = "give --log PATH where it is also kept in a file"
-    if target.endswith("(deleted)"):
-        says = f"{name} goes to a deleted file ({target.removesuffix(' (deleted)')}): {hint}"
-        return LogSource(path=None, kind="deleted", says=says)
-    if target.startswith(("/dev/pts/", "/dev/tty")):
-        return LogSource(path=None, kind="terminal", says=f"{name} goes to a terminal ({target}): {hint}")
-    if target == "/dev/null":
-        return LogSource(path=None, kind="null", says=f"{name} goes to /dev/null: this server keeps no log")
-    if target.startswith("pipe:"):
-        return LogSource(path=None, kind="pipe", says=f"{name} goes into a pipe to another program: {hint}")
-    if target.startswith("socket:"):
-        return LogSource(path=None, kind="socket", says=f"{name} goes into a socket: {hint}")
-    return LogSource(path=None, kind="unknown", says=f"{name} goes to {target}: {hint}")

@@ -16,6 +16,9 @@ from specdash.monitor.words import Part, Phase, Role, Severity, State
 
 Mark = Literal["pending", "active", "done", "failed", "skipped"]
 LampSays = Literal["yes", "no", "waiting", "unknown"]
+LogKind = Literal[
+    "file", "given", "docker", "journal", "terminal", "tmux", "pipe", "socket", "null", "deleted", "unknown"
+]
 
 
 class Value(msgspec.Struct, frozen=True, kw_only=True):
@@ -113,7 +116,7 @@ class LogSource(Value, frozen=True, kw_only=True):
     """Where the server's log goes, or why it cannot be followed."""
 
     path: str | None
-    kind: Literal["file", "given", "terminal", "tmux", "pipe", "socket", "null", "deleted", "unknown"]
+    kind: LogKind
     says: str
     """One sentence for the person: ``/var/log/sglang.log (fd 2)`` or ``goes to a terminal (pts/3): …``."""
     error: str | None = None

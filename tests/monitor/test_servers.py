@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from specdash.monitor.frames import Process
-from specdash.monitor.servers import Family, discover, log_source
+from specdash.monitor.logsource import log_source
+from specdash.monitor.servers import Family, discover
 from specdash.rules import default_rules
 
 TITLES = default_rules().titles
@@ -147,6 +148,53 @@ def test_where_the_log_goes_is_said_in_words(out: str | None, err: str | None, k
     assert source.kind == kind
     assert word in source.says
     assert (source.path is not None) == (kind == "file")
+
+
+ID = "3f2a" + "0" * 60
+POD = "3d2f1c00_1111_2222_3333_444455556666"
+PODS = f"/kubepods.slice/kubepods-pod{POD}.slice"
+JSON = f"/var/lib/docker/containers/{ID}/{ID}-json.log"
+
+
+@pytest.mark.parametrize(
+    ("cgroup", "out", "path", "word"),
+    [
+        (f"/docker/{ID}", "pipe:[1]", JSON, "3f2a00000000"),
+        (
+            f"/system.slice/docker-{ID}.scope",
+            "/dev/pts/0",
+            JSON,
+            "",
+        ),
+        (f"/machine.slice/libpod-{ID}.scope/container", "pipe:[1]", None, "podman logs -f 3f2a00000000"),
+        (
+            f"{PODS}/cri-containerd-{ID}.scope",
+            "pipe:[1]",
+            None,
+            "/var/log/pods/",
+        ),
+        ("/system.slice/vllm.service", "socket:[7]", None, "journalctl -fu vllm.service"),
+        ("/system.slice/vllm.service", "pipe:[7]", None, "a pipe to another program"),
+        ("/slurm/uid_1000/job_4711/step_batch", "/home/u/slurm-4711.out", "/home/u/slurm-4711.out", "(fd 2"),
+        ("/user.slice/user-0.slice/session-1.scope", "/dev/pts/3", None, "in tmux, pipe-pane -o"),
+        (f"/docker/{ID}", "/dev/null", None, "keeps no log"),
+    ],
+)
+def test_where_a_manager_keeps_the_log_is_known(cgroup: str, out: str, path: str | None, word: str) -> None:
+    source = log_source(process(1, 0, "x", out=out, err=out, cgroup=cgroup), None)
+    assert source.path == path
+    assert word in source.says
+
+
+def test_a_file_inside_a_container_is_read_through_its_process() -> None:
+    inside = process(4242, 0, "x", out="/app/s.log", err="/app/s.log", cgroup=f"/docker/{ID}", nspid=7)
+    assert log_source(inside, None).path == "/proc/4242/root/app/s.log"
+    assert log_source(inside, None, inside=True).path == "/app/s.log", "we are in there, too"
+
+
+def test_in_a_container_its_managers_files_are_out_of_reach() -> None:
+    server = process(1, 0, "x", out="pipe:[1]", err="pipe:[1]", cgroup=f"/docker/{ID}")
+    assert log_source(server, None, inside=True).path is None
 
 
 def test_a_given_log_wins() -> None:

@@ -96,7 +96,8 @@ def test_errors_are_counted_by_kind_and_change_no_latency() -> None:
 
 def test_what_we_cancelled_is_neither_good_nor_an_error() -> None:
     run = figures(LOAD, [request(), failed(1, "cancelled")])
-    assert (run.requests, run.errors, run.duration_s) == (1, 0, pytest.approx(0.2))
+    assert (run.requests, run.errors) == (1, 0)
+    assert run.duration_s == pytest.approx(0.2)
 
 
 def test_nothing_measured_is_nothing_and_not_zero() -> None:

@@ -139,6 +139,10 @@ class Runbook(Table, frozen=True, kw_only=True):
 
     about: Text | None = None
     """What it is for, in a line."""
+    each: Literal["variant"] | None = None
+    """``variant``: all steps for the server as it is, then for each of its variants."""
+    rounds: Annotated[int, msgspec.Meta(ge=1, le=20)] = 1
+    """How often all of it; of several variants every other round is the other way round."""
     steps: Annotated[tuple[RunbookStep, ...], msgspec.Meta(min_length=1)]
 
 

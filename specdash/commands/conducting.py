@@ -14,6 +14,7 @@ from specdash.errors import SpecdashError
 from specdash.operations.desk import Desk
 from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan
+from specdash.runbooks.benching import OnHost
 from specdash.runbooks.conductor import Conductor
 from specdash.runbooks.doing import Decision, NotAgreed, Waits
 from specdash.runbooks.runs import Run, Runs, RunStep
@@ -87,6 +88,7 @@ def conductor_for(here: Scene, runs: Runs, person: Headless) -> Conductor:
         person,
         runs=runs,
         journal=here.journal,
+        bench=OnHost(operations, lambda words: say(clean_line(f"▲ {words}"))),
     )
 
 

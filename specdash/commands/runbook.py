@@ -53,8 +53,8 @@ def command(target: str | None, name: str | None, list_: bool, decision: str | N
         return
     if target is None or name is None:
         raise click.UsageError("TARGET and NAME are needed; --list names the runbooks")
-    book = find(profile, name)
     named = profile.host_of(target)
+    book = find(profile, name, named[0] if named else "")
     watch = given["watch"] or bool(named and named[1].watch)
     if watch and book.acts:
         whose = "--watch" if given["watch"] else f"watch = true for {target}"
@@ -63,7 +63,7 @@ def command(target: str | None, name: str | None, list_: bool, decision: str | N
 
 
 def _list(profile: Profile, *, as_json: bool) -> None:
-    from specdash.runbooks.book import books, missing, title_of
+    from specdash.runbooks.book import books, title_of
 
     known = books(profile)
     if as_json:
@@ -73,7 +73,7 @@ def _list(profile: Profile, *, as_json: bool) -> None:
                 "about": book.about,
                 "ours": book.ours,
                 "acts": book.acts,
-                "missing": missing(book),
+                "missing": book.lacks,
                 "steps": [title_of(step) for step in book.steps],
             }
             for book in known.values()
@@ -87,8 +87,8 @@ def _list(profile: Profile, *, as_json: bool) -> None:
         click.echo(f"{clean_line(book.name):{wide}}  {len(book.steps)} steps{looks}{whose}")
         if book.about:
             click.echo(f"{'':{wide}}  {clean_line(book.about)}")
-        if (why := missing(book)) is not None:
-            click.echo(f"{'':{wide}}  cannot be run: {why}")
+        if book.lacks is not None:
+            click.echo(f"{'':{wide}}  cannot be run: {book.lacks}")
 
 
 async def _run(target: str, book: Book, decision: str | None, given: dict[str, Any]) -> int:

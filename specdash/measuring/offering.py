@@ -71,6 +71,10 @@ class Offering:
         generator = HostGenerator(self._ground, self._server.key)
         return Benchmark(self._courses[plan_id], generator, keep=keeper.keep, host=self._ground, known=known)
 
+    def loads(self, one: Named) -> tuple[tuple[Workload, ...], int]:
+        """What a benchmark of the profile asks of the server, and how often."""
+        return self._named(one)
+
     def _also(self, name: str) -> Also:
         loads, repeat = self._loads[name]
         streams = ", ".join(str(load.streams or f"{load.rate:g}/s") for load in loads)

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from specdash.errors import SpecdashError
-from specdash.profile import Profile, RunbookStep
+from specdash.profile import Benchmark, Profile, Runbook, RunbookStep
 from specdash.profile import parse as parse_profile
 from specdash.profile_runbooks import kinds_of
 from specdash.wording import nearest
@@ -34,11 +34,22 @@ class Book(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[RunbookStep, ...]
     ours: bool = False
     """It came with specdash."""
+    lacks: str | None = None
+    """Why it cannot be run by this profile."""
 
     @property
     def acts(self) -> bool:
         """Some step changes the host."""
         return any(map(changes, self.steps))
+
+
+def _ours() -> Profile:
+    return parse_profile((files("specdash.runbooks") / SHIPPED).read_text(), SHIPPED)
+
+
+def benchmarks(profile: Profile) -> dict[str, Benchmark]:
+    """Those of the profile, and ours where it has none of that name."""
+    return {**_ours().benchmarks, **profile.benchmarks}
 
 
 class NoBook(SpecdashError):
@@ -47,34 +58,55 @@ class NoBook(SpecdashError):
     exit_code = 2
 
 
-def books(profile: Profile) -> dict[str, Book]:
-    """All of them by name, the profile's own first; one of its own takes the place of one of ours."""
-    ours = parse_profile((files("specdash.runbooks") / SHIPPED).read_text(), SHIPPED).runbooks
-    found = {
-        name: Book(name=name, about=book.about or "", steps=book.steps)
-        for name, book in profile.runbooks.items()
-    }
-    for name, book in ours.items():
-        found.setdefault(name, Book(name=name, about=book.about or "", steps=book.steps, ours=True))
+def books(profile: Profile, host: str | None = None) -> dict[str, Book]:
+    """All of them by name, the profile's own first; one of its own takes the place of one of ours.
+
+    ``host``: its name in the profile; None: of any host.
+    """
+    found = {name: _book(name, book, profile, host) for name, book in profile.runbooks.items()}
+    for name, book in _ours().runbooks.items():
+        found.setdefault(name, msgspec.structs.replace(_book(name, book, profile, host), ours=True))
     return found
 
 
-def find(profile: Profile, name: str) -> Book:
+def _book(name: str, book: Runbook, profile: Profile, host: str | None) -> Book:
+    about = book.about or ""
+    if book.each is None:
+        return Book(name=name, about=about, steps=book.steps * book.rounds)
+    variants = [
+        name
+        for name, variant in profile.variants.items()
+        if host is None or profile.servers[variant.server].host == host
+    ]
+    lacks = None if variants else "the profile has no variant of a server there: [variants.NAME]"
+    order: list[str | None] = [None, *variants]
+    # There and back again (A B B A): a machine that grows slower is slower for all alike.
+    turns = [one for n in range(book.rounds) for one in (order if n % 2 == 0 else reversed(order))]
+    steps = [_as(step, variant) for variant in turns for step in book.steps]
+    return Book(name=name, about=about, steps=tuple(steps), lacks=lacks)
+
+
+def _as(step: RunbookStep, variant: str | None) -> RunbookStep:
+    """A step for one variant; None: for the server as it is."""
+    starts = step.do in ("check", "launch", "restart") and step.variant is None
+    title = f"{title_of(step)} — {variant or 'as it is'}"
+    return msgspec.structs.replace(step, title=title, variant=variant if starts else step.variant)
+
+
+def find(profile: Profile, name: str, host: str | None = None) -> Book:
     """A runbook by its name. Raises ``NoBook`` with the nearest right word, or with why it cannot be run."""
-    known = books(profile)
+    known = books(profile, host)
     if name not in known:
         hint = nearest(name, known).removeprefix("; ") or ", ".join(known)
         raise NoBook(f"there is no runbook {name}", hint)
-    why = missing(known[name])
-    if why is not None:
-        raise NoBook(f"{name} cannot be run: {why}")
+    if known[name].lacks is not None:
+        raise NoBook(f"{name} cannot be run: {known[name].lacks}")
     return known[name]
 
 
-def missing(book: Book) -> str | None:
-    """What this specdash does not have that the runbook needs; None: nothing."""
-    number = next((n for n, step in enumerate(book.steps, 1) if step.bench is not None), None)
-    return f"step {number} is a benchmark, which runbooks cannot run yet" if number is not None else None
+def benched(book: Book) -> int | None:
+    """The number of the first step that is a benchmark, where there is one."""
+    return next((n for n, step in enumerate(book.steps, 1) if step.bench is not None), None)
 
 
 def kind_of(step: RunbookStep) -> str:

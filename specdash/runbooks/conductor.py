@@ -11,7 +11,7 @@ import msgspec
 from specdash.operations.acts import Acts, Clock, RealClock
 from specdash.operations.journal import Journal
 from specdash.operations.offers import Operations
-from specdash.runbooks.doing import LOOK_S, Decision, Doing, NotAgreed, Outcome, Person, begin, do
+from specdash.runbooks.doing import LOOK_S, Bench, Decision, Doing, NotAgreed, Outcome, Person, begin, do
 from specdash.runbooks.observed import Known, by_others
 from specdash.runbooks.runs import Run, RunFile, Runs, RunStep
 from specdash.runbooks.samples import Sample, news, sample_of
@@ -34,10 +34,11 @@ class Conductor:
         runs: Runs,
         journal: Journal,
         clock: Clock | None = None,
+        bench: Bench | None = None,
     ) -> None:
-        """``operations``: None where the host may only be looked at."""
+        """``operations``: None where the host may only be looked at. ``bench``: None: nothing is measured."""
         self._acts, self._operations, self._person = acts, operations, person
-        self._runs, self._journal = runs, journal
+        self._runs, self._journal, self._bench = runs, journal, bench
         self._clock: Clock = clock or RealClock()
         self._file: RunFile | None = None
         self._sample: Sample | None = None
@@ -116,6 +117,7 @@ class Conductor:
             journal=self._journal,
             clock=self._clock,
             person=self._person,
+            bench=self._bench,
             run=self._now,
             index=index,
             say=lambda words: self._say(index, words),

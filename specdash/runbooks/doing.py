@@ -66,6 +66,13 @@ class Person(Protocol):
         """Make somebody look up."""
 
 
+class Bench(Protocol):
+    """Whoever measures: the load generator and the history are not the runbook's business."""
+
+    async def measure(self, doing: Doing, name: str) -> Outcome:
+        """Carry a benchmark of the profile out; runs that were kept before a cut are not measured again."""
+
+
 @dataclass(frozen=True)
 class Outcome:
     """How a step ended, or that it must not begin."""
@@ -83,6 +90,7 @@ class Doing:
     journal: Journal
     clock: Clock
     person: Person
+    bench: Bench | None
     run: Run
     index: int
     say: Callable[[str], None]
@@ -190,6 +198,13 @@ async def run(doing: Doing) -> Outcome:
     if answer.timed_out:
         return Outcome("failed", (f"not over within {limit:.0f} s: ended", *lines))
     return Outcome("done" if answer.exit == 0 else "failed", (f"exit status {answer.exit}", *lines))
+
+
+async def bench(doing: Doing) -> Outcome:
+    """Measure the server."""
+    if doing.bench is None:
+        raise NotAgreed("no benchmark can be run from here", "specdash runbook runs it")
+    return await doing.bench.measure(doing, doing.step.spec.bench or "")
 
 
 def _who() -> str:
@@ -324,6 +339,7 @@ _DOERS: Final[Mapping[str, Callable[[Doing], Awaitable[Outcome]]]] = {
     "run": run,
     "do": operate,
     "patch": operate,
+    "bench": bench,
 }
 
 

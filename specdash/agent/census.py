@@ -1,7 +1,6 @@
 """One look at all processes, and a process described for a person who is about to decide over it."""
 
 import os
-import re
 
 from specdash.agent import procfs, wire
 from specdash.agent.processes import user_name
@@ -23,16 +22,6 @@ SUPERVISOR = "specdash_supervisor.py"
 
 NAMES: "dict[int, str]" = {}
 """Users whose names are known."""
-
-CONTAINERS = (
-    (re.compile(r"/docker[-/]([0-9a-f]{12})[0-9a-f]{52}"), "docker:"),
-    (re.compile(r"libpod-([0-9a-f]{12})[0-9a-f]{52}"), "podman:"),
-    (re.compile(r"kubepods.*?([0-9a-f]{12})[0-9a-f]{52}"), "kubernetes:"),
-    (re.compile(r"cri-containerd-([0-9a-f]{12})[0-9a-f]{52}"), "containerd:"),
-    (re.compile(r"/lxc(?:\.payload)?[./]([^/]+)"), "lxc:"),
-    (re.compile(r"/machine\.slice/([^/]+)\.scope"), "machine:"),
-)
-"""How container managers name the cgroup of what they started."""
 
 
 class Census(object):
@@ -148,15 +137,6 @@ def cgroup_of(host: "Host", pid: int) -> str:
         return ""
 
 
-def container_of(cgroup: str) -> "str | None":
-    """Whose container a control group belongs to."""
-    for pattern, kind in CONTAINERS:
-        match = pattern.search(cgroup)
-        if match:
-            return kind + match.group(1)
-    return None
-
-
 def describe(host: "Host", patience: "Patience", pid: int, stat: procfs.Stat) -> "Json":
     """A row about a process."""
     folder = "%s/%d" % (host.proc, pid)
@@ -181,7 +161,7 @@ def describe(host: "Host", patience: "Patience", pid: int, stat: procfs.Stat) ->
         "wchan": _wchan(folder) if stat.state == "D" else None,
         "zombie_parent": _parent(host, stat, shown) if is_dead(host, pid, stat) else None,
         "nspid": inner,
-        "container": container_of(cgroup_of(host, pid)),
+        "container": procfs.container_of(cgroup_of(host, pid)),
     }
 
 

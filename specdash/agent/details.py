@@ -167,6 +167,8 @@ class Watched(object):
         self._fixed = {"nspid": inner, "cgroup": None}
         try:
             self._fixed["cgroup"] = procfs.cgroup(procfs.read(self.folder + "/cgroup"))
+            if not self.host.simulated:  # its processes lie in the group of whoever started the simulation
+                self._fixed["container"] = procfs.container_of(self._fixed["cgroup"] or "")
             if os.readlink(self.folder + "/ns/net") != os.readlink(self.host.proc + "/self/ns/net"):
                 self._fixed["other_net"] = True
         except OSError:

@@ -71,6 +71,11 @@ class Gpus(object):
         pids = [process["pid"] for card in self._cards for process in card.last.get("processes") or ()]
         return frozenset(pids)
 
+    def found(self) -> "tuple[Any, list[tuple[int, Any]]]":
+        """The binding and (index, handle) of each card that answers; none before NVML is initialised."""
+        cards = [(card.index, card.handle) for card in self._cards if card.handle is not None]
+        return self._nvml, cards if self._ready else []
+
     def _round(self) -> float:
         began = self.host.monotonic()
         self._prepare(began)

@@ -7,6 +7,7 @@ import traceback
 from specdash.agent import frugal, wire
 from specdash.agent.acts import Acts
 from specdash.agent.gpus import Gpus
+from specdash.agent.health import EVERY, Health
 from specdash.agent.hello import hello
 from specdash.agent.host import load_host
 from specdash.agent.kernel import Kernel
@@ -56,6 +57,9 @@ class Agent(object):
         self._complaints: "set[str]" = set()
         deadline, retry = options.get("gpu_deadline", GPU_DEADLINE), options.get("gpu_retry", GPU_RETRY)
         self.gpus = Gpus(host, self._sample, self.complain, deadline=deadline, retry=retry)
+        self.health = Health(
+            host, self._sample, self.complain, self.gpus, every=options.get("health_every", EVERY)
+        )
         self.processes = Processes(host, self._sample, self.complain, self.gpus.owners)
         self.machine = Machine(host, self._sample, self.complain)
         self.kernel = Kernel(host, self._sample, self.complain)
@@ -64,6 +68,7 @@ class Agent(object):
         self.acts = Acts(host, options, self.outbox.put, self.complain, self.gpus.owners)
         self._crews: "tuple[Crew, ...]" = (
             self.gpus.crew,
+            self.health.crew,
             self.processes.crew,
             self.machine.crew,
             self.kernel.crew,
@@ -157,7 +162,7 @@ class Agent(object):
         self.outbox.put({"t": "beat", "at": self.host.now(), "n": self._beats}, "beat")
         for crew in self._crews:
             key = crew.relieve()
-            if key is not None and crew is not self.gpus.crew:  # a card's row says so itself
+            if key is not None and crew not in (self.gpus.crew, self.health.crew):  # a card says so itself
                 self.note("%s: no answer about %s; going on without it" % (crew.name, _name(key)))
 
     def _take_stray(self) -> None:

@@ -156,3 +156,23 @@ def maps_hold(path: str, device: bytes) -> bool:
             if device in tail + data:
                 return True
             tail = data[-len(device) :]
+
+
+CONTAINERS = (
+    (re.compile(r"/docker[-/]([0-9a-f]{12})[0-9a-f]{52}"), "docker:"),
+    (re.compile(r"libpod-([0-9a-f]{12})[0-9a-f]{52}"), "podman:"),
+    (re.compile(r"kubepods.*?([0-9a-f]{12})[0-9a-f]{52}"), "kubernetes:"),
+    (re.compile(r"cri-containerd-([0-9a-f]{12})[0-9a-f]{52}"), "containerd:"),
+    (re.compile(r"/lxc(?:\.payload)?[./]([^/]+)"), "lxc:"),
+    (re.compile(r"/machine\.slice/([^/]+)\.scope"), "machine:"),
+)
+"""How container managers name the cgroup of what they started."""
+
+
+def container_of(cgroup: str) -> "str | None":
+    """Whose container a control group belongs to."""
+    for pattern, kind in CONTAINERS:
+        match = pattern.search(cgroup)
+        if match:
+            return kind + match.group(1)
+    return None

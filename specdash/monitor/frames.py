@@ -108,6 +108,42 @@ class Gpus(Frame, frozen=True, kw_only=True):
     """Why there is no card list: no driver library, no permission, NVML does not answer."""
 
 
+class CardHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """What tells of one card's health, read every ten seconds. None means: could not be read."""
+
+    index: Whole
+    ecc: bool | None = None
+    """Errors of its memory are corrected and counted."""
+    ecc_pending: bool | None = None
+    """So it will be after the next reset."""
+    corrected: Whole | None = None
+    uncorrected: Whole | None = None
+    """Since the driver was loaded."""
+    corrected_ever: Whole | None = None
+    uncorrected_ever: Whole | None = None
+    rows_remapped: Whole | None = None
+    rows_pending: bool = False
+    """Rows will be replaced at the next reset."""
+    rows_failed: bool = False
+    """There was no spare row left."""
+    nvlinks: Whole | None = None
+    nvlinks_up: Whole | None = None
+    nvlink_errors: Whole | None = None
+    """Replays and recoveries, all links, since the driver was loaded."""
+    mem_mhz: Whole | None = None
+    mem_max_mhz: Whole | None = None
+    pstate: Whole | None = None
+    missing: dict[str, str] = {}
+    """What this card does not tell, and why."""
+    error: str | None = None
+
+
+class Health(Frame, frozen=True, kw_only=True):
+    """The health of all cards, every ten seconds."""
+
+    cards: tuple[CardHealth, ...] = ()
+
+
 class Process(msgspec.Struct, frozen=True, kw_only=True):
     """A process of a server, or an owner of GPU memory."""
 
@@ -148,6 +184,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     """It lives in another network namespace than the agent: its ports are none of this host's."""
     nspid: Whole | None = None
     cgroup: str | None = None
+    container: str | None = None
+    """Which container its control group belongs to: ``docker:0123456789ab``."""
     wchan: str | None = None
 
 
@@ -313,6 +351,7 @@ AnyFrame: TypeAlias = (
     | Beat
     | Pong
     | Gpus
+    | Health
     | Processes
     | Machine
     | Kernel

@@ -15,6 +15,7 @@ from specdash.monitor.frames import (
     Ending,
     Frame,
     Gpus,
+    Health,
     Hello,
     Http,
     Kernel,
@@ -217,6 +218,11 @@ def _gpus(memory: Memory, frame: Gpus) -> Memory:
     return replace(memory, cards=kept, servers=servers, picture=picture)
 
 
+def _health(memory: Memory, frame: Health) -> Memory:
+    health = {card.index: (frame.at, card) for card in frame.cards}
+    return replace(memory, picture=replace(memory.picture, health=health))
+
+
 def _note_growth(server: ServerMemory, before: Any, now: dict[int, CardMemory], at: float) -> ServerMemory:
     """A card that this server owns memory of has grown by a step that counts."""
     mine = {i for i, card in now.items() if any(o.server == server.key for o in card.gpu.owners)}
@@ -285,6 +291,7 @@ _TAKERS: dict[type[Frame], Callable[[Memory, Any], Memory]] = {
     Hello: _hello,
     Link: _link,
     Gpus: _gpus,
+    Health: _health,
     Processes: take_processes,
     Log: take_log,
     LogState: take_log_state,

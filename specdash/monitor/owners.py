@@ -19,6 +19,9 @@ from specdash.monitor.state import Gpu, HostFacts, Owner
 HISTORY = 120
 """Samples of memory kept for the sparkline: two minutes at 1 Hz."""
 
+OWNERS_KEPT = 16
+"""Owners of one card whose memory is kept over time."""
+
 ORPHAN_FLOOR_MIB = 1024
 ORPHAN_SHARE = 0.02
 ORPHAN_SAMPLES = 3
@@ -74,9 +77,7 @@ def observe_card(
     if card.error and last:
         card = _keep_identity(card, last.card)
     owners = tuple(_owner(p.pid, p.mib, table, servers) for p in card.processes or ())
-    history = last.used_history if last else ()
-    if card.used_mib is not None and card.total_mib:
-        history = (*history, card.used_mib / card.total_mib)[-HISTORY:]
+    past = _past(last, card, owners, at)
 
     left_at = before.owner_left_at if before else None
     if last and {o.pid for o in last.owners} - {o.pid for o in owners}:
@@ -93,7 +94,9 @@ def observe_card(
     gpu = Gpu(
         card=card,
         at=answered,
-        used_history=history,
+        used_history=past.used,
+        sampled_at=past.at,
+        owned_history=past.owned,
         owners=owners,
         orphan_mib=rest if rest is None or certain else 0,
         note=note,
@@ -113,6 +116,29 @@ def _with_clock(gpu: Gpu, before: CardMemory | None, at: float) -> tuple[Gpu, fl
     if says:
         why, since = says, since if since is not None else at
     return msgspec.structs.replace(gpu, slow=why, slow_since=since), loaded_at
+
+
+class Past(msgspec.Struct, frozen=True, kw_only=True):
+    """A card's memory over time, for charts; all of the same length."""
+
+    used: tuple[float, ...] = ()
+    at: tuple[float, ...] = ()
+    owned: dict[int, tuple[int | None, ...]] = {}
+
+
+def _past(last: Gpu | None, card: Card, owners: tuple[Owner, ...], at: float) -> Past:
+    """One sample more: the whole, and what each owner has; an owner of long ago is forgotten."""
+    past = Past(used=last.used_history, at=last.sampled_at, owned=last.owned_history) if last else Past()
+    if card.used_mib is None or not card.total_mib:
+        return past
+    now = {owner.pid: owner.mib for owner in owners[:OWNERS_KEPT]}
+    never = (None,) * len(past.at)
+    owned = {pid: (*past.owned.get(pid, never), now.get(pid))[-HISTORY:] for pid in {**past.owned, **now}}
+    return Past(
+        used=(*past.used, card.used_mib / card.total_mib)[-HISTORY:],
+        at=(*past.at, at)[-HISTORY:],
+        owned={pid: values for pid, values in owned.items() if any(v is not None for v in values)},
+    )
 
 
 def view_of(host: HostFacts | None, cards: Iterable[Card], table: Mapping[int, Process]) -> View:
@@ -145,11 +171,12 @@ def _owner(
 ) -> Owner:
     mine, process = servers.get(pid), table.get(pid)
     inner = process.nspid if process is not None and process.nspid != pid else None
+    where = process.container if process is not None else None
     if mine:
-        return Owner(pid=pid, mib=mib, label=mine.label, server=mine.server, inner_pid=inner)
+        return Owner(pid=pid, mib=mib, label=mine.label, server=mine.server, container=where, inner_pid=inner)
     if process is None:
         return Owner(pid=pid, mib=mib, label=f"pid {pid}", known=False)
-    return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}", inner_pid=inner)
+    return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}", container=where, inner_pid=inner)
 
 
 def _unexplained_mib(card: Card, owners: tuple[Owner, ...]) -> int | None:

@@ -11,7 +11,7 @@ from typing import Literal
 import msgspec
 
 from specdash.monitor.documents import Diagnosis, Milestone, Progress, Verdict
-from specdash.monitor.frames import Card, Disk, KernelLine
+from specdash.monitor.frames import Card, CardHealth, Disk, KernelLine
 from specdash.monitor.words import Part, Phase, Role, Severity, State
 
 Mark = Literal["pending", "active", "done", "failed", "skipped"]
@@ -88,6 +88,8 @@ class Owner(Value, frozen=True, kw_only=True):
     """``TP0`` for a rank, else the process's short name, else ``pid 4242``."""
     server: str | None = None
     """Key of the server it belongs to."""
+    container: str | None = None
+    """The container it lives in, as its control group names it: ``docker:0123456789ab``."""
     inner_pid: int | None = None
     """Its number inside its own container, where that is another one."""
     known: bool = True
@@ -102,6 +104,10 @@ class Gpu(Value, frozen=True, kw_only=True):
     """When this card last answered."""
     used_history: tuple[float, ...] = ()
     """Memory in use, as a fraction of the total, newest last, one value a sample."""
+    sampled_at: tuple[float, ...] = ()
+    """When each of these was taken."""
+    owned_history: dict[int, tuple[int | None, ...]] = {}
+    """By pid: MiB that it owned at each of these samples; None: it owned none, or that is not told."""
     owners: tuple[Owner, ...] = ()
     orphan_mib: int | None = None
     """Memory that no living, listed process explains; None where that cannot be said."""
@@ -370,6 +376,8 @@ class HostState(Value, frozen=True, kw_only=True):
     gpus: tuple[Gpu, ...] = ()
     gpus_at: float | None = None
     gpu_error: str | None = None
+    health: dict[int, tuple[float, CardHealth]] = {}
+    """By the card's number: when it was read, and what."""
     servers: tuple[Server, ...] = ()
     """Living servers first, then those that ended while we looked."""
     alerts: tuple[Alert, ...] = ()

@@ -259,6 +259,26 @@ def module(now: "Callable[[], float]", servers: "Callable[[], list[Json]]", proc
         return [0, 0]
 
     @nvml
+    def nvmlDeviceGetEccMode(handle: int) -> "list[int]":
+        return [1, 1]
+
+    @nvml
+    def nvmlDeviceGetTotalEccErrors(handle: int, kind: int, counter: int) -> int:
+        return 0
+
+    @nvml
+    def nvmlDeviceGetRemappedRows(handle: int) -> "tuple[int, int, int, int]":
+        return (0, 0, 0, 0)
+
+    @nvml
+    def nvmlDeviceGetNvLinkState(handle: int, link: int) -> int:
+        raise NVMLError(3)  # these cards have none
+
+    @nvml
+    def nvmlDeviceGetPerformanceState(handle: int) -> int:
+        return 8 if cards.mood(handle) is IDLE else 0
+
+    @nvml
     def nvmlDeviceGetPersistenceMode(handle: int) -> int:
         return 1
 

@@ -12,6 +12,8 @@ from specdash.monitor.frames import Beat, Card, CardProcess, Gpus
 from tests.agent.driver import RunningAgent
 from tests.nvmlstub.stub import NvmlStub, Section, build
 
+RARE = ("Ecc", "RemappedRows", "NvLink", "ClockInfo", "PerformanceState")
+"""Asked for the health of a card, every ten seconds, in another thread (``ClockInfo`` also once a second)."""
 QUICK = {"gpu_deadline": 1.0, "gpu_retry": 0.5}
 
 
@@ -259,4 +261,5 @@ def test_the_tick_is_cheap_and_never_asks_for_pcie_throughput(
     calls = stub.calls()
     assert not [name for name, _, _ in calls if "Pcie" in name]
     assert len([name for name, _, _ in calls if name.startswith("nvmlInit")]) == 1
-    assert (len(calls) - before) <= 3 * 2 * 7  # seven calls a card and second
+    fast = [name for name, _, _ in calls[before:] if not any(word in name for word in RARE)]
+    assert len(fast) <= 3 * 2 * 7  # seven calls a card and second

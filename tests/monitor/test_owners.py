@@ -139,3 +139,25 @@ def test_an_owner_inside_a_container_is_known_by_both_its_numbers() -> None:
     inside = {8: Process(pid=8, ppid=1, start=1, started=0.0, comm="python3", nspid=31), **TABLE}
     gpu = observe_card(None, card(40, (8, 40 * GIB), (7, 0)), 0.0, inside, {}).gpu
     assert [(owner.pid, owner.inner_pid) for owner in gpu.owners] == [(8, 31), (7, None)]
+
+
+def test_each_owner_has_its_memory_over_time_and_is_forgotten_when_nothing_of_it_is_left() -> None:
+    def sample(at: float, used: int, *owners: CardProcess) -> Card:
+        return Card(index=0, total_mib=1000, used_mib=used, memory_call="v2", processes=owners)
+
+    memory = observe_card(None, sample(1.0, 100, CardProcess(7, 100)), 1.0, {}, {})
+    memory = observe_card(memory, sample(2.0, 300, CardProcess(7, 100), CardProcess(8, 200)), 2.0, {}, {})
+    memory = observe_card(memory, sample(3.0, 200, CardProcess(8, 200)), 3.0, {}, {})
+    assert memory.gpu.sampled_at == (1.0, 2.0, 3.0)
+    assert memory.gpu.owned_history == {7: (100, 100, None), 8: (None, 200, 200)}
+    for at in range(4, 200):
+        memory = observe_card(memory, sample(at, 200, CardProcess(8, 200)), at, {}, {})
+    assert list(memory.gpu.owned_history) == [8]
+    assert {len(values) for values in memory.gpu.owned_history.values()} == {len(memory.gpu.used_history)}
+
+
+def test_an_owner_in_a_container_says_which() -> None:
+    process = Process(pid=7, ppid=1, start=1, started=1.0, nspid=3, container="docker:0123456789ab")
+    card = Card(index=0, total_mib=1000, used_mib=100, processes=(CardProcess(7, 100),))
+    [owner] = observe_card(None, card, 1.0, {7: process}, {}).gpu.owners
+    assert (owner.container, owner.inner_pid) == ("docker:0123456789ab", 3)

@@ -24,7 +24,20 @@
     X(POWER_LIMIT, "power_limit_w", "700")  \
     X(CLOCK_SM, "clock_sm", "345")          \
     X(CLOCK_SM_MAX, "clock_sm_max", "1980") \
-    X(MIG_MODE, "mig_mode", "0")
+    X(MIG_MODE, "mig_mode", "0")             \
+    X(CLOCK_MEM, "clock_mem", "3201")       \
+    X(CLOCK_MEM_MAX, "clock_mem_max", "3201") \
+    X(PSTATE, "pstate", "0")                \
+    X(ECC, "ecc", "1")                      \
+    X(CORRECTED, "ecc_corrected", "0")      \
+    X(UNCORRECTED, "ecc_uncorrected", "0")  \
+    X(CORRECTED_EVER, "ecc_corrected_ever", "0") \
+    X(UNCORRECTED_EVER, "ecc_uncorrected_ever", "0") \
+    X(ROWS, "rows_remapped", "0")           \
+    X(ROWS_PENDING, "rows_pending", "0")    \
+    X(NVLINKS, "nvlinks", "18")             \
+    X(NVLINKS_UP, "nvlinks_up", "18")       \
+    X(NVLINK_ERRORS, "nvlink_errors", "0")
 
 enum number_key {
 #define X(name, key, dflt) K_##name,

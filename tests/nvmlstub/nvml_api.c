@@ -311,8 +311,20 @@ EXPORT nvmlReturn_t nvmlDeviceGetPciInfo_v3(nvmlDevice_t device, nvmlPciInfo_t *
 U32_GETTER(nvmlDeviceGetPowerUsage, K_POWER, 1000)
 U32_GETTER(nvmlDeviceGetEnforcedPowerLimit, K_POWER_LIMIT, 1000)
 U32_GETTER_OF(nvmlDeviceGetTemperature, K_TEMP)
-U32_GETTER_OF(nvmlDeviceGetClockInfo, K_CLOCK_SM)
-U32_GETTER_OF(nvmlDeviceGetMaxClockInfo, K_CLOCK_SM_MAX)
+U32_GETTER(nvmlDeviceGetPerformanceState, K_PSTATE, 1)
+
+EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device, u32 which, u32 *out)
+{
+    ENTER(device);
+    return leave(&call, get_u32(&call, which == 2 ? K_CLOCK_MEM : K_CLOCK_SM, 1, out));
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetMaxClockInfo(nvmlDevice_t device, u32 which, u32 *out)
+{
+    ENTER(device);
+    return leave(&call, get_u32(&call, which == 2 ? K_CLOCK_MEM_MAX : K_CLOCK_SM_MAX, 1, out));
+}
+
 THROTTLE_GETTER(nvmlDeviceGetCurrentClocksThrottleReasons)
 #if NVMLSTUB_API >= 535
 THROTTLE_GETTER(nvmlDeviceGetCurrentClocksEventReasons)
@@ -330,6 +342,58 @@ EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device, u32 *current, u32 
     ENTER(device);
     nvmlReturn_t result = get_u32(&call, K_MIG_MODE, 1, current);
     *pending = *current;
+    return leave(&call, result);
+}
+
+/* ------------------------------------------------------------------ health */
+
+EXPORT nvmlReturn_t nvmlDeviceGetEccMode(nvmlDevice_t device, u32 *current, u32 *pending)
+{
+    ENTER(device);
+    nvmlReturn_t result = get_u32(&call, K_ECC, 1, current);
+    *pending = *current;
+    return leave(&call, result);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetTotalEccErrors(nvmlDevice_t device, u32 kind, u32 counter, u64 *out)
+{
+    ENTER(device);
+    enum number_key now = kind == 0 ? K_CORRECTED : K_UNCORRECTED;
+    enum number_key ever = kind == 0 ? K_CORRECTED_EVER : K_UNCORRECTED_EVER;
+    return leave(&call, get_number(&call, counter == 0 ? now : ever, 1, out));
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetRemappedRows(nvmlDevice_t device, u32 *correctable, u32 *uncorrectable,
+                                              u32 *pending, u32 *failed)
+{
+    ENTER(device);
+    nvmlReturn_t result = get_u32(&call, K_ROWS, 1, correctable);
+    if (result == NVML_SUCCESS)
+        result = get_u32(&call, K_ROWS_PENDING, 1, pending);
+    *uncorrectable = *failed = 0;
+    return leave(&call, result);
+}
+
+EXPORT nvmlReturn_t nvmlDeviceGetNvLinkState(nvmlDevice_t device, u32 link, u32 *active)
+{
+    ENTER(device);
+    u32 links, up = 0;
+    nvmlReturn_t result = get_u32(&call, K_NVLINKS, 1, &links);
+    if (result == NVML_SUCCESS && link >= links)
+        result = NVML_ERROR_INVALID_ARGUMENT;
+    if (result == NVML_SUCCESS)
+        result = get_u32(&call, K_NVLINKS_UP, 1, &up);
+    *active = link < up;
+    return leave(&call, result);
+}
+
+/* The errors of the configuration are all of them on link 0, counted as replays. */
+EXPORT nvmlReturn_t nvmlDeviceGetNvLinkErrorCounter(nvmlDevice_t device, u32 link, u32 counter, u64 *out)
+{
+    ENTER(device);
+    nvmlReturn_t result = get_number(&call, K_NVLINK_ERRORS, 1, out);
+    if (result == NVML_SUCCESS && (link != 0 || counter != 0))
+        *out = 0;
     return leave(&call, result);
 }
 

@@ -10,13 +10,14 @@ import asyncio
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from specdash.errors import SpecdashError
+from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind
-from specdash.monitor.lesson import kind_of, lesson
+from specdash.monitor.lesson import baselines, cards_of, kind_of, lesson
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 
@@ -27,6 +28,8 @@ LAST_WORDS_S = 1.0
 """How long the end of a session waits for what is still to be written."""
 
 Answer = Callable[[str, "Learned | None"], None]
+Errand: TypeAlias = tuple[str, Kind] | dict[str, str] | GoodStart | Baseline
+"""What is looked up (a server's kind, cards by UUID) or kept."""
 
 
 def place() -> Path:
@@ -44,12 +47,21 @@ class Lessons:
     with the one sentence that says why there is no history.
     """
 
-    def __init__(self, path: Path, learn: Answer, complain: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        learn: Answer,
+        complain: Callable[[str], None],
+        learn_baselines: Callable[[Mapping[str, int]], None] | None = None,
+    ) -> None:
         self._path = path
+        self._learn_baselines = learn_baselines
+        self._cards: set[str] = set()
+        self._idle: dict[str, int] = {}
         self._learn, self._complain = learn, complain
         self._kinds: dict[str, Kind] = {}
         self._kept: set[str] = set()
-        self._queue: queue.SimpleQueue[tuple[str, Kind] | GoodStart | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Errand | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
         self._given_up = False
 
@@ -57,6 +69,7 @@ class Lessons:
         """After a frame: look up the kind of what is new, keep what has become ready."""
         if self._given_up:
             return
+        self._attend_cards(memory)
         for server in memory.servers:
             key = server.key
             if server.course.ready_at is None:
@@ -70,13 +83,25 @@ class Lessons:
                 if start is not None:
                     self._put(start)
 
+    def _attend_cards(self, memory: Memory) -> None:
+        """Look up what new cards show when they are idle, and keep what they show now."""
+        cards = cards_of(memory)
+        new = {uuid: call for uuid, call in cards.items() if uuid not in self._cards}
+        if new:
+            self._cards.update(new)
+            self._put(new)
+        for uuid, one in baselines(memory).items() if cards else ():
+            if self._idle.get(uuid) != one.mib:
+                self._idle[uuid] = one.mib
+                self._put(one)
+
     async def close(self) -> None:
         """Finish what is to be written, as far as that takes no more than a second."""
         if self._thread is not None:
             self._queue.put(None)
             await asyncio.to_thread(self._thread.join, LAST_WORDS_S)
 
-    def _put(self, errand: tuple[str, Kind] | GoodStart) -> None:
+    def _put(self, errand: Errand) -> None:
         if self._thread is None:
             loop = asyncio.get_running_loop()
             # A daemon: a dead network disk must not keep the program from ending.
@@ -95,6 +120,11 @@ class Lessons:
             while (errand := self._queue.get()) is not None:
                 if isinstance(errand, GoodStart):
                     store.keep(errand)
+                elif isinstance(errand, Baseline):
+                    store.keep_baseline(errand)
+                elif isinstance(errand, dict):
+                    if self._learn_baselines is not None:
+                        _tell(loop, self._learn_baselines, store.baselines(errand))
                 else:
                     key, kind = errand
                     _tell(loop, self._learn, key, store.learned(kind))

@@ -24,7 +24,7 @@ from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Bench, Ending, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
-from specdash.monitor.observe import acknowledge, learn, observe, snooze, start
+from specdash.monitor.observe import acknowledge, learn, learn_baselines, observe, snooze, start
 from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
 from specdash.monitor.tokens import listens, token_request
@@ -107,7 +107,9 @@ class Session:
         """Benchmarks on the host: who listens to which."""
         self._operations: Operations | None = None
         self._lessons = (
-            None if options.history is None else Lessons(options.history, self._learned, self._complain)
+            None
+            if options.history is None
+            else Lessons(options.history, self._learned, self._complain, self._learned_cards)
         )
 
     @property
@@ -254,6 +256,11 @@ class Session:
     def _learned(self, server_key: str, learned: Learned | None) -> None:
         """The history has answered."""
         self._memory = learn(self._memory, server_key, learned)
+        self._tell()
+
+    def _learned_cards(self, found: Mapping[str, int]) -> None:
+        """The history knows what these cards show when nobody uses them."""
+        self._memory = learn_baselines(self._memory, found)
         self._tell()
 
     def _complain(self, reason: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -13,11 +13,12 @@ from specdash.lessons import Lessons
 from specdash.monitor.frames import AnyFrame, Note
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
-from specdash.monitor.observe import learn, observe, start
+from specdash.monitor.observe import learn, learn_baselines, observe, start
 from specdash.rules import default_rules
 from specdash.session import SessionOptions, open_source
 from tests.monitor.frames_of import hello, only_server, process, processes
 from tests.monitor.good_start import WATCHED
+from tests.monitor.test_baseline import sample
 
 COMMAND = ("python3", "-m", "sglang.launch_server", "--model-path", "/models/t", "--tp", "2")
 LOG = "/var/log/sglang.log"
@@ -30,11 +31,17 @@ class Station:
         self.memory: Memory = start("gpubox", default_rules())
         self.answers: list[Learned | None] = []
         self._changed = asyncio.Event()
-        self.lessons = Lessons(path, self._learn, self._complain)
+        self.lessons = Lessons(path, self._learn, self._complain, self._learn_baselines)
+        self.cards: list[Mapping[str, int]] = []
 
     def _learn(self, key: str, learned: Learned | None) -> None:
         self.answers.append(learned)
         self.memory = learn(self.memory, key, learned)
+        self._changed.set()
+
+    def _learn_baselines(self, found: Mapping[str, int]) -> None:
+        self.cards.append(found)
+        self.memory = learn_baselines(self.memory, found)
         self._changed.set()
 
     def _complain(self, reason: str) -> None:
@@ -121,3 +128,24 @@ async def test_what_one_session_has_watched_the_next_one_knows(tmp_path: Path) -
         await asyncio.wait_for(changed.wait(), 10)
     await second.stop()
     assert [item.usual_s for item in second.state.servers[0].rail if item.phase == "weights"] == [90.0]
+
+
+async def test_what_an_idle_card_shows_is_known_to_the_next_session(tmp_path: Path) -> None:
+    first = Station(tmp_path / "history.db")
+    first.hear(hello(), *(sample(float(at), 310) for at in range(40)))
+    await first.until(lambda: first.cards)
+    await first.lessons.close()
+    assert first.cards == [{}]
+    second = Station(tmp_path / "history.db")
+    second.hear(hello(), sample(1.0, 312))
+    await second.until(lambda: second.cards)
+    second.hear(sample(2.0, 312))
+    await second.lessons.close()
+    assert second.memory.picture.gpus[0].baseline_mib == 310
+
+
+async def test_a_made_up_card_teaches_nothing(tmp_path: Path) -> None:
+    station = Station(tmp_path / "history.db")
+    station.hear(hello(simulated=True), *(sample(float(at), 310) for at in range(40)))
+    await station.lessons.close()
+    assert station.cards == []

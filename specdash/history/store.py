@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Final
@@ -17,6 +17,7 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.history.runschema import RUNS
+from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
 from specdash.monitor.words import PHASES, Phase
@@ -74,6 +75,18 @@ MIGRATIONS: Final[tuple[tuple[str, ...], ...]] = (
         """,
     ),
     RUNS,
+    (
+        """
+        CREATE TABLE baselines (
+            uuid TEXT NOT NULL,
+            call TEXT NOT NULL,
+            boot TEXT NOT NULL,
+            used_mib INTEGER NOT NULL,
+            seen_at REAL NOT NULL,
+            PRIMARY KEY (uuid, call)
+        ) WITHOUT ROWID
+        """,
+    ),
 )
 """From schema n to n + 1: what the file's ``user_version`` counts. Only ever added to."""
 
@@ -166,6 +179,28 @@ class Store:
         """Take an entry away."""
         with self._blamed():
             self._db.execute("DELETE FROM todos WHERE id = ?", (todo_id,))
+
+    def baselines(self, cards: Mapping[str, str]) -> dict[str, int]:
+        """What these cards (UUID → way of counting) showed in use without an owner, in MiB."""
+        found = {}
+        with self._blamed():
+            for uuid, call in cards.items():
+                row = self._db.execute(
+                    "SELECT used_mib FROM baselines WHERE uuid = ? AND call = ?", (uuid, call)
+                ).fetchone()
+                if row:
+                    found[uuid] = int(row[0])
+        return found
+
+    def keep_baseline(self, card: Baseline) -> None:
+        """The least of this boot; what an earlier boot showed is replaced."""
+        with self._blamed():
+            self._db.execute(
+                "INSERT INTO baselines VALUES (?, ?, ?, ?, ?) ON CONFLICT (uuid, call) DO UPDATE SET"
+                " used_mib = CASE WHEN boot = excluded.boot THEN min(used_mib, excluded.used_mib)"
+                " ELSE excluded.used_mib END, boot = excluded.boot, seen_at = excluded.seen_at",
+                (card.uuid, card.call, card.boot, card.mib, card.at),
+            )
 
     def _last_version(self, kind: Kind) -> str:
         host, engine, _, *others = _columns(kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdash.monitor.baseline import Baseline, call_of
 from specdash.monitor.commandline import flag, launch_facts, positional_model
 from specdash.monitor.learning import GoodStart, Kind, minor
 from specdash.monitor.memory import Memory, ServerMemory
@@ -31,6 +32,27 @@ def kind_of(memory: Memory, server: ServerMemory) -> Kind | None:
         draft=" ".join(filter(None, (facts.speculation or reading.speculation, draft))),
         parallel=facts.parallel or reading.parallel or "TP1",
     )
+
+
+def cards_of(memory: Memory) -> dict[str, str]:
+    """The cards whose baseline can be looked up: UUID → the driver's way of counting."""
+    host = memory.picture.host
+    if host is None or host.simulated:
+        return {}
+    cards = (card.gpu.card for card in memory.cards.values())
+    return {card.uuid: call_of(card) for card in cards if card.uuid}
+
+
+def baselines(memory: Memory) -> dict[str, Baseline]:
+    """What cards have shown without an owner since we look: to be kept."""
+    host, known = memory.picture.host, cards_of(memory)
+    if host is None:
+        return {}
+    return {
+        uuid: Baseline(uuid=uuid, call=known[uuid], boot=host.boot, mib=card.idle.mib, at=memory.picture.now)
+        for card in memory.cards.values()
+        if (uuid := card.gpu.card.uuid) in known and uuid is not None and card.idle.mib is not None
+    }
 
 
 def lesson(memory: Memory, server: ServerMemory) -> GoodStart | None:

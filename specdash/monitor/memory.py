@@ -174,6 +174,8 @@ class Memory(Remembered, frozen=True, kw_only=True):
     drawn: Mapping[str, Drawn] = {}
     learned: Mapping[str, Learned] = {}
     """What earlier starts of a server's kind taught, by its key; whoever keeps a history fills it."""
+    baselines: Mapping[str, int] = {}
+    """Card's UUID → MiB that it showed in use without an owner, in an earlier session."""
     dismissed: frozenset[str] = frozenset()
     """Keys of alerts that were acknowledged."""
     snoozed: Mapping[str, float] = {}

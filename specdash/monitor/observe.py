@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -89,6 +89,11 @@ def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
     if learned is not None:
         known[server_key] = learned
     return _repaint(replace(memory, learned=known), memory.picture.now, memory.picture)
+
+
+def learn_baselines(memory: Memory, found: Mapping[str, int]) -> Memory:
+    """What earlier sessions saw idle cards show: from the next sample on they are measured by it."""
+    return replace(memory, baselines={**memory.baselines, **found})
 
 
 def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
@@ -204,7 +209,9 @@ def _gpus(memory: Memory, frame: Gpus) -> Memory:
     owned, table = belonging(memory.servers), memory.processes
     view = view_of(memory.picture.host, frame.cards, table)
     cards = {
-        card.index: observe_card(memory.cards.get(card.index), card, frame.at, table, owned, view)
+        card.index: observe_card(
+            memory.cards.get(card.index), card, frame.at, table, owned, view, memory.baselines
+        )
         for card in frame.cards
     }
     servers = tuple(_note_growth(server, memory.cards, cards, frame.at) for server in memory.servers)

@@ -9,9 +9,11 @@ for MIG cards, for owners of unknown size, or inside a container, where whoever 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import msgspec
 
+from specdash.monitor.baseline import Idle, baseline_mib, watch_idle
 from specdash.monitor.clocks import RESTS_S, slow
 from specdash.monitor.frames import Card, Process
 from specdash.monitor.state import Gpu, HostFacts, Owner
@@ -26,9 +28,6 @@ ORPHAN_FLOOR_MIB = 1024
 ORPHAN_SHARE = 0.02
 ORPHAN_SAMPLES = 3
 ORPHAN_AFTER_S = 10.0
-BASELINE_MIB = {"v2": 64, "v1": 1024}
-"""Memory that an idle card shows without any owner."""
-
 
 OUTSIDE = "held by a process outside this container: look from the host"
 UNTOLD = "whose it is cannot be told inside this container: look from the host"
@@ -59,9 +58,11 @@ class CardMemory(msgspec.Struct, frozen=True, kw_only=True):
     owner_left_at: float | None = None
     loaded_at: float | None = None
     """When it was last seen under load."""
+    idle: Idle = Idle()
 
 
 WHOLE = View()
+NOTHING_LEARNED: Mapping[str, int] = MappingProxyType({})
 
 
 def observe_card(
@@ -71,8 +72,9 @@ def observe_card(
     table: Mapping[int, Process],
     servers: Mapping[int, Belonging],
     view: View = WHOLE,
+    learned: Mapping[str, int] = NOTHING_LEARNED,
 ) -> CardMemory:
-    """Take one sample of a card into account."""
+    """Take one sample of a card into account; ``learned``: what cards showed when they were idle, by UUID."""
     last = before.gpu if before else None
     if card.error and last:
         card = _keep_identity(card, last.card)
@@ -82,7 +84,10 @@ def observe_card(
     left_at = before.owner_left_at if before else None
     if last and {o.pid for o in last.owners} - {o.pid for o in owners}:
         left_at = at
-    rest = _unexplained_mib(card, tuple(o for o in owners if o.known) if view.inside else owners)
+    idle = watch_idle(before.idle if before else Idle(), card, at) if not view.inside else Idle()
+    taught = idle.mib if idle.mib is not None else learned.get(card.uuid or "")
+    seen = tuple(o for o in owners if o.known) if view.inside else owners
+    rest = _unexplained_mib(card, seen, baseline_mib(card, taught))
     count = (before.unexplained if before else 0) + 1 if rest else 0
     settled = left_at is None or at - left_at >= ORPHAN_AFTER_S
     certain = count >= ORPHAN_SAMPLES and settled
@@ -99,10 +104,11 @@ def observe_card(
         owned_history=past.owned,
         owners=owners,
         orphan_mib=rest if rest is None or certain else 0,
+        baseline_mib=taught,
         note=note,
     )
     gpu, loaded_at = _with_clock(gpu, before, at)
-    return CardMemory(gpu=gpu, unexplained=count, owner_left_at=left_at, loaded_at=loaded_at)
+    return CardMemory(gpu=gpu, unexplained=count, owner_left_at=left_at, loaded_at=loaded_at, idle=idle)
 
 
 def _with_clock(gpu: Gpu, before: CardMemory | None, at: float) -> tuple[Gpu, float | None]:
@@ -179,7 +185,7 @@ def _owner(
     return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}", container=where, inner_pid=inner)
 
 
-def _unexplained_mib(card: Card, owners: tuple[Owner, ...]) -> int | None:
+def _unexplained_mib(card: Card, owners: tuple[Owner, ...], baseline: int) -> int | None:
     """Memory beyond owners and idle baseline, where that is a fair question; 0 where it is nothing."""
     if card.used_mib is None or card.total_mib is None or card.processes is None or card.mig:
         return None
@@ -187,5 +193,5 @@ def _unexplained_mib(card: Card, owners: tuple[Owner, ...]) -> int | None:
     if any(size is None for size in sizes):
         return None
     rest = card.used_mib - sum(size for size in sizes if size is not None)
-    rest -= BASELINE_MIB[card.memory_call or "v2"]
+    rest -= baseline
     return rest if rest > max(ORPHAN_FLOOR_MIB, card.total_mib * ORPHAN_SHARE) else 0

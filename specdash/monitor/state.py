@@ -113,6 +113,8 @@ class Gpu(Value, frozen=True, kw_only=True):
     """Memory that no living, listed process explains; None where that cannot be said."""
     note: str | None = None
     """What must be known of its memory where that is no number: whoever holds it is not seen here."""
+    baseline_mib: int | None = None
+    """What it showed in use when nobody used it, as learned; None: nothing is learned of it yet."""
     slow: str | None = None
     """Why it computes more slowly than it could, under load; None: it does not, or that cannot be said."""
     slow_since: float | None = None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from specdash.monitor.owners import BASELINE_MIB
+from specdash.monitor.baseline import baseline_mib
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.context import Context
 from specdash.operations.work import Free, Outcome
@@ -31,7 +31,7 @@ def key_of(gpu: Gpu) -> str:
 
 def ceiling_mib(gpu: Gpu) -> int:
     """Up to how much used memory counts as clean: the idle baseline and 128 MiB."""
-    return BASELINE_MIB[gpu.card.memory_call or "v2"] + ABOVE_BASELINE_MIB
+    return baseline_mib(gpu.card, gpu.baseline_mib) + ABOVE_BASELINE_MIB
 
 
 def is_clean(gpu: Gpu) -> bool | None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from specdash.engines.loader import GENERIC
 from specdash.engines.schema import Rung, Stop
 from specdash.errors import SpecdashError
-from specdash.monitor.owners import BASELINE_MIB
+from specdash.monitor.baseline import DEFAULT_MIB
 from specdash.monitor.state import HostState, Server
 from specdash.operations import ladder
 from specdash.operations.acts import Acts, Hands
-from specdash.operations.freeing import ABOVE_BASELINE_MIB, chosen, indexes, key_of
+from specdash.operations.freeing import ABOVE_BASELINE_MIB, ceiling_mib, chosen, indexes, key_of
 from specdash.operations.plan import Plan, Step
 from specdash.operations.replies import Member
 from specdash.operations.rules import Rules, guard, make
@@ -139,8 +139,7 @@ def cards_of(state: HostState, sight: Sight) -> tuple[str, ...]:
 def free_step(state: HostState, cards: Sequence[str]) -> Step:
     """The verification: memory is back on every card."""
     gpus = chosen(state, cards)
-    calls = {gpu.card.memory_call or "v2" for gpu in gpus} or {"v2"}
-    ceiling = max(BASELINE_MIB[call] for call in calls) + ABOVE_BASELINE_MIB
+    ceiling = max(map(ceiling_mib, gpus), default=DEFAULT_MIB["v2"] + ABOVE_BASELINE_MIB)
     return Step(
         title=f"verify that GPU {indexes(gpus) or 'memory'} {'is' if len(gpus) < 2 else 'are'} clean",
         risk="read",

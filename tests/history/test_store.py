@@ -10,6 +10,7 @@ import msgspec
 import pytest
 
 from specdash.history.store import COMPARED, KEPT, MIGRATIONS, HistoryError, Store
+from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind, Lap
 
 KIND = Kind(host="gpubox", engine="sglang", version="0.5", model="/models/t", draft="", parallel="TP8")
@@ -164,3 +165,18 @@ def test_a_folder_that_cannot_be_made_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     with pytest.raises(HistoryError):
         Store(tmp_path / "state" / "history.db")
+
+
+def test_an_idle_card_is_known_by_the_least_of_the_newest_boot(path: Path) -> None:
+    def seen(mib: int, boot: str = "one") -> Baseline:
+        return Baseline(uuid="GPU-a", call="v2", boot=boot, mib=mib, at=1.0)
+
+    store = Store(path)
+    assert store.baselines({"GPU-a": "v2"}) == {}
+    for one in (seen(310), seen(300), seen(305)):
+        store.keep_baseline(one)
+    assert store.baselines({"GPU-a": "v2", "GPU-b": "v2"}) == {"GPU-a": 300}
+    assert store.baselines({"GPU-a": "v1"}) == {}, "counted in another way"
+    store.keep_baseline(seen(420, boot="two"))
+    assert store.baselines({"GPU-a": "v2"}) == {"GPU-a": 420}, "another driver may be loaded by now"
+    store.close()

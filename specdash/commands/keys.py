@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from specdash.tui.actions import Action
+
 SCHEMA = 1
+ID_CELLS = 18
 
 
 @click.command(short_help="All keys, by scope and risk.")
@@ -16,30 +22,49 @@ def command(as_json: bool) -> None:
 
     read: only looks. soft: costs the server something, and asks first. hard: changes the server, and shows
     what it will do before it does it.
-    """
-    from specdash.tui.actions import ACTIONS, GROUP_TITLES
 
+    Your own keys stand in keys.toml in the config folder, one line for each action, by its name as it
+    stands here beside its key: log.find = "ctrl+f". Keys that act and keys that look never change places.
+    Exit code 1: that file has a mistake, and nothing of it is used.
+    """
+    from specdash.tui.actions import ACTIONS, BY_ID, GROUP_TITLES
+    from specdash.tui.keymap import adopt, load
+
+    own = load()
+    adopt(own.keys)
     if as_json:
-        keys = [
-            {
-                "id": action.id,
-                "keys": list(action.keys),
-                "label": action.label,
-                "scope": action.scope,
-                "risk": action.risk,
-                "group": action.group,
-                "help": action.help,
-                "available": action.available,
-            }
-            for action in ACTIONS
-        ]
+        keys = [_document(BY_ID[usual.id], usual) for usual in ACTIONS]
         click.echo(json.dumps({"schema": SCHEMA, "keys": keys}, ensure_ascii=False, indent=1))
-        return
-    for group, title in GROUP_TITLES.items():
-        click.echo(f"{title}")
-        for action in ACTIONS:
-            if action.group == group:
-                where = "" if action.scope in ("any", "log") else f"  ({action.scope})"
-                later = "" if action.available else "  (later)"
-                risk = "" if action.risk == "read" else f"  [{action.risk}]"
-                click.echo(f"  {action.label:<8} {action.help}{where}{risk}{later}")
+    else:
+        for group, title in GROUP_TITLES.items():
+            click.echo(title)
+            for usual in ACTIONS:
+                if usual.group == group:
+                    click.echo(_line(BY_ID[usual.id], usual))
+        state = "" if own.keys else "  (not used)" if own.problems else "  (there is none)"
+        click.echo(f"your own: {own.path}{state}")
+    for problem in own.problems:
+        click.echo(f"specdash: {problem}; the usual keys stay", err=True)
+    sys.exit(1 if own.problems else 0)
+
+
+def _document(action: Action, usual: Action) -> dict[str, object]:
+    return {
+        "id": action.id,
+        "keys": list(action.keys),
+        "usual_keys": list(usual.keys),
+        "label": action.label,
+        "scope": action.scope,
+        "risk": action.risk,
+        "group": action.group,
+        "help": action.help,
+        "available": action.available,
+    }
+
+
+def _line(action: Action, usual: Action) -> str:
+    where = "" if action.scope in ("any", "log") else f"  ({action.scope})"
+    later = "" if action.available else "  (later)"
+    risk = "" if action.risk == "read" else f"  [{action.risk}]"
+    own = f"  (usually {usual.label})" if action.keys != usual.keys else ""
+    return f"  {action.label:<8} {action.id:<{ID_CELLS}} {action.help}{where}{risk}{later}{own}"

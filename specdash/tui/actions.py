@@ -150,6 +150,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
 )
 
 BY_ID: Final[dict[str, Action]] = {action.id: action for action in ACTIONS}
+"""The same with the keys of whoever sits here: see :mod:`specdash.tui.keymap`."""
 
 
 def allowed(action: Action, *, watch_only: bool, probe: bool = False) -> bool:
@@ -163,4 +164,4 @@ def allowed(action: Action, *, watch_only: bool, probe: bool = False) -> bool:
 
 def shown(*, watch_only: bool, probe: bool = False) -> tuple[Action, ...]:
     """What help, palette and footer may name."""
-    return tuple(action for action in ACTIONS if allowed(action, watch_only=watch_only, probe=probe))
+    return tuple(action for action in BY_ID.values() if allowed(action, watch_only=watch_only, probe=probe))

@@ -23,7 +23,7 @@ from textual.worker import Worker, WorkerState
 from specdash.monitor.words import ALARM_STATES
 from specdash.sanitise import sanitise
 from specdash.source import Source
-from specdash.tui import files
+from specdash.tui import files, keymap
 from specdash.tui.asciimode import AsciiFilter
 from specdash.tui.notify import notification
 from specdash.tui.paint import Span, row
@@ -37,6 +37,8 @@ from specdash.tui.widgets.glyphs import state_span
 from specdash.tui.widgets.header import host_name
 
 TITLE_EVERY_S = 1.0
+TROUBLE_S = 30.0
+"""What is wrong with a file of the operator's stands so long."""
 
 
 class SpecdashApp(App[int]):
@@ -63,9 +65,14 @@ class SpecdashApp(App[int]):
         prompter: ScreenPrompter | None = None,
         quiet: bool = False,
         hint: str = "",
+        troubles: Sequence[str] = (),
     ) -> None:
-        """``quiet``: no bell, no notification, no title. ``hint``: said where there is no alert."""
+        """``quiet``: no bell, no notification, no title. ``hint``: said where there is no alert.
+
+        ``troubles``: what was wrong with the operator's own files, said at the beginning.
+        """
         super().__init__()
+        self._troubles = tuple(troubles)
         self.sources = tuple(sources)
         self.crash_file: Path | None = None
         """Where the traceback of a crash was written."""
@@ -78,6 +85,7 @@ class SpecdashApp(App[int]):
         for extra in (themes or {}).values():
             self.register_theme(extra)
         self.theme = theme
+        self.set_keymap(keymap.changed())
         if prompter is not None:
             prompter.bind(self)
 
@@ -117,7 +125,10 @@ class SpecdashApp(App[int]):
         self.set_interval(TITLE_EVERY_S, self._tell_title)
 
     def on_dashboard_shown(self) -> None:
-        """Connect every host."""
+        """Connect every host, and say what could not be used."""
+        if self._troubles:
+            more = f"   (and {len(self._troubles) - 1} more)" if len(self._troubles) > 1 else ""
+            self.board.flash(row(Span(f"▲ {self._troubles[0]}{more}", "warn")), TROUBLE_S)
         for at, source in enumerate(self.sources):
             self.run_worker(source.run(), name=f"source {at}", exit_on_error=False)
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from specdash.source import Source
-from specdash.tui import files, themes
+from specdash.tui import files, keymap, themes
 from specdash.tui.app import SpecdashApp
 
 Make = Callable[..., SpecdashApp]
@@ -19,6 +19,7 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     monkeypatch.setattr(files, "state_folder", lambda: folder)
     monkeypatch.setattr(themes, "user_folder", lambda: tmp_path / "themes")
+    monkeypatch.setattr(keymap, "place", lambda: tmp_path / "keys.toml")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TZ", "UTC")
@@ -35,8 +36,17 @@ def make_app() -> Make:
         ascii_only: bool = False,
         quiet: bool = False,
         hint: str = "",
+        troubles: Sequence[str] = (),
     ) -> SpecdashApp:
         known, name = themes.resolve(theme)
-        return SpecdashApp(sources, themes=known, theme=name, ascii_only=ascii_only, quiet=quiet, hint=hint)
+        return SpecdashApp(
+            sources,
+            themes=known,
+            theme=name,
+            ascii_only=ascii_only,
+            quiet=quiet,
+            hint=hint,
+            troubles=troubles,
+        )
 
     return make

@@ -10,7 +10,7 @@ from specdash.tui.actions import ACTIONS, BY_ID, allowed, shown
 from specdash.tui.paint import text_of
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.help import help_rows
-from specdash.tui.widgets.footer import footer_row
+from specdash.tui.widgets.footer import Moment, footer_row
 
 # The contract's table of keys: what each label must do, by scope and risk.
 CONTRACT = {
@@ -68,13 +68,21 @@ def test_help_names_every_key_that_works_and_none_that_does_not() -> None:
 def test_the_footer_names_at_most_nine_keys_and_fits_its_width() -> None:
     for width in range(60, 220):
         for first in ((), ("alert.ack", "log.error", "log.gap"), ("conn.retry",)):
-            text = text_of(footer_row(width, first=first))
+            text = text_of(footer_row(width, Moment(first=first)))
             assert len(text) <= width
             assert len(text.split("  ")) - text.split("  ").count("") <= 9
             for must in (": command", "? help", "q quit"):
                 assert must in text
-    assert "x acknowledge" in text_of(footer_row(60, first=("alert.ack",)))
-    assert "/ find" not in text_of(footer_row(120, panes=False))
+    assert "x acknowledge" in text_of(footer_row(60, Moment(first=("alert.ack",))))
+    assert "/ find" not in text_of(footer_row(120, Moment(panes=False)))
+
+
+def test_the_footer_offers_nothing_that_would_find_nothing() -> None:
+    assert "e error" in text_of(footer_row(120))
+    assert "e error" not in text_of(footer_row(120, Moment(idle=frozenset({"log.error"}))))
+    assert "K kill" in text_of(footer_row(120, Moment(first=("server.kill",))))
+    assert "K kill" not in text_of(footer_row(120, Moment(acts=False, first=("server.kill",))))
+    assert "r reconnect" in text_of(footer_row(120, Moment(first=("conn.retry",), live=False)))
 
 
 def test_footer_help_and_palette_never_name_what_is_not_built() -> None:
@@ -85,10 +93,10 @@ def test_footer_help_and_palette_never_name_what_is_not_built() -> None:
 
 def test_the_keys_command_lists_all_of_them_and_says_later() -> None:
     plain = CliRunner().invoke(keys_command, []).output
-    assert "K        stop the server by its ladder, verify its GPUs  [hard]\n" in plain
-    assert "B        benchmark; again: stop it  [soft]\n" in plain
-    assert "d        the difference of two runs  (compare)  (later)" in plain
-    assert "/        search in the log" in plain
+    assert "K        server.kill        stop the server by its ladder, verify its GPUs  [hard]\n" in plain
+    assert "B        bench.run          benchmark; again: stop it  [soft]\n" in plain
+    assert "d        bench.diff         the difference of two runs  (compare)  (later)" in plain
+    assert "/        log.find           search in the log" in plain
     document = json.loads(CliRunner().invoke(keys_command, ["--json"]).output)
     assert document["schema"] == 1
     assert [key["id"] for key in document["keys"]] == [action.id for action in ACTIONS]

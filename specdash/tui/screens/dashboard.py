@@ -28,7 +28,7 @@ from specdash.tui.screens.telling import Telling
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices, open_servers
 from specdash.tui.widgets.figures import FiguresPane
-from specdash.tui.widgets.footer import KeyLine
+from specdash.tui.widgets.footer import KeyLine, Moment
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.linkpanels import link_panel
@@ -280,14 +280,26 @@ class Dashboard(Telling):
             first.append("server.token")  # the hollow lamp asks for it
         if isinstance(self.focused, StepsPane):
             first += ["steps.add", *(["steps.tick"] if self.focused.entry is not None else [])]
-        searching = self.has_class("-searching")
-        self.query_one(KeyLine).look(
-            tuple(first),
+        now = Moment(
+            first=tuple(first),
             watch_only=self.watch_only,
             probe=self.source.probe,
-            searching=searching,
             panes=self.server is not None,
+            acts=self.acts and self.state.link.state == "live",
+            idle=self._idle(),
+            live=self.state.link.state in ("live", "stale"),
         )
+        self.query_one(KeyLine).look(now, searching=self.has_class("-searching"))
+
+    def _idle(self) -> frozenset[str]:
+        """Keys that would find nothing: no error to go to, nothing to reconnect to."""
+        buffer = self.source.log(self.server.key) if self.server is not None else None
+        idle = set()
+        if buffer is not None and not buffer.errors:
+            idle |= {"log.error", "log.error_previous"}
+        if self.state.over is not None:
+            idle.add("conn.retry")
+        return frozenset(idle)
 
     # ---- what is done --------------------------------------------------------------------------------
 

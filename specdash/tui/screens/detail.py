@@ -88,7 +88,7 @@ def detail(board: Dashboard, kind: str, at: int) -> None:
                 board.query_one(pane).choose(place[0])
 
     board.app.push_screen(
-        Overlay(lambda: here().title, lambda width: here().rows(width), again="enter", turn=turn)
+        Overlay(lambda: here().title, lambda width: here().rows(width), again="detail", turn=turn)
     )
 
 
@@ -113,4 +113,4 @@ def detail_of_line(board: Dashboard) -> None:
     first, last = record_of(buffer, line, log.grammar)
     texts = [buffer.text(number) for number in range(first, last + 1)]
     title = record_title(first, last, buffer.lines)
-    board.app.push_screen(Overlay(lambda: title, lambda width: record_rows(texts, width), again="enter"))
+    board.app.push_screen(Overlay(lambda: title, lambda width: record_rows(texts, width), again="detail"))

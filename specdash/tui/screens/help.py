@@ -43,5 +43,5 @@ class HelpScreen(Overlay):
         super().__init__(
             lambda: row(Span("keys", "strong")),
             lambda width: help_rows(width, watch_only=watch_only, probe=probe),
-            again="question_mark",
+            again="help",
         )

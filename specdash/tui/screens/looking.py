@@ -38,7 +38,7 @@ def _events(board: Dashboard) -> None:
         many = say.plural(len(board.state.events), "event")
         return row(Span(f"what has happened on {host_name(board.state)}", "strong"), dim(f"   {many}"))
 
-    board.app.push_screen(Overlay(title, lambda width: event_rows(board.state, width), again="o"))
+    board.app.push_screen(Overlay(title, lambda width: event_rows(board.state, width), again="view.events"))
 
 
 def _environment(board: Dashboard) -> None:
@@ -52,7 +52,7 @@ def _environment(board: Dashboard) -> None:
     def rows(width: int) -> list[Row]:
         return env_rows(board.server, width) if board.server is not None else []
 
-    board.app.push_screen(Overlay(title, rows, again="v"))
+    board.app.push_screen(Overlay(title, rows, again="view.env"))
 
 
 def _evidence(board: Dashboard) -> None:

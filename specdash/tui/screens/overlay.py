@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
+from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, dim, row
 from specdash.tui.widgets.painted import Painted, set_frame
 
@@ -47,9 +48,10 @@ class Overlay(ModalScreen[None]):
     def __init__(
         self, title: Title, say: Say, *, again: str | None = None, turn: Callable[[int], None] | None = None
     ) -> None:
-        """``again``: the key that opened it closes it. ``turn``: h and l show the one before or after."""
+        """``again``: the action, or the key, that opened it and closes it. ``turn``: to another one."""
         super().__init__()
-        self._title, self._say, self._again, self._turn = title, say, again, turn
+        self._title, self._say, self._turn = title, say, turn
+        self._again = BY_ID[again].keys if again in BY_ID else (again,)
 
     def compose(self) -> ComposeResult:
         """A frame around the sheet."""
@@ -81,7 +83,7 @@ class Overlay(ModalScreen[None]):
 
     def on_key(self, event: events.Key) -> None:
         """The key that opened it, and the keys that turn the page."""
-        if event.key == self._again:
+        if event.key in self._again:
             event.stop()
             self.action_leave()
         elif self._turn is not None and event.key in ("h", "left", "l", "right"):

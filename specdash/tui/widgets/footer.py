@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
-from specdash.tui.actions import ACTIONS, BY_ID, Action, allowed
+from specdash.tui.actions import BY_ID, Action, allowed
 from specdash.tui.paint import Row, Span, row, width_of
 from specdash.tui.widgets.painted import Painted
 
@@ -22,39 +22,56 @@ def _key(label: str, verb: str, action: str | None = None) -> Row:
     return row(Span(label, "key", action), Span(f" {verb}", "dim", action))
 
 
+@dataclass(frozen=True)
+class Moment:
+    """What matters now to the choice of keys."""
+
+    first: tuple[str, ...] = ()
+    """Ids of the actions that help in this state, most needed first."""
+    watch_only: bool = False
+    probe: bool = False
+    panes: bool = True
+    """There are panes to look at."""
+    acts: bool = True
+    """Something could be done to the host: it is connected, and somebody has a hand."""
+    idle: frozenset[str] = frozenset()
+    """Ids of the actions that would find nothing to do."""
+    live: bool = True
+    """The connection lives: ``r`` looks again; else it connects again."""
+
+
 def _panes() -> Row:
-    labels = [a.label for a in ACTIONS if a.id.startswith("pane.") and a.label in "123456789" and a.available]
-    return _key(f"{labels[0]}-{labels[-1]}", "pane")
+    keys = [a for a in BY_ID.values() if a.id.startswith("pane.") and a.available and a.id != "pane.strip"]
+    labels = [action.label for action in keys if action.label.isdigit()]
+    return _key(f"{labels[0]}-{labels[-1]}", "pane") if len(labels) > 1 else ()
 
 
-def _fits(action: Action, watch_only: bool, probe: bool, panes: bool) -> bool:
-    return allowed(action, watch_only=watch_only, probe=probe) and (
-        panes or (action.scope != "log" and action.id not in ("pane.zoom", "server.kill"))
+def _fits(action: Action, now: Moment) -> bool:
+    if action.id in now.idle or (action.risk == "hard" and not now.acts):
+        return False
+    return allowed(action, watch_only=now.watch_only, probe=now.probe) and (
+        now.panes or (action.scope != "log" and action.id not in ("pane.zoom", "server.kill"))
     )
 
 
-def footer_row(
-    width: int,
-    *,
-    first: Sequence[str] = (),
-    watch_only: bool = False,
-    probe: bool = False,
-    panes: bool = True,
-) -> Row:
-    """At most nine keys: those that help now, then the usual ones, as far as the width goes.
+def _verb(action: Action, now: Moment) -> str:
+    return "reconnect" if action.id == "conn.retry" and not now.live else action.verb
 
-    ``first``: ids of the actions that help in this state. ``panes``: there are panes to look at.
-    """
+
+def footer_row(width: int, now: Moment = Moment()) -> Row:
+    """At most nine keys: those that help now, then the usual ones, as far as the width goes."""
     right = [BY_ID[id_] for id_ in ALWAYS]
     end = row(*(row(_key(action.label, action.verb, action.id), "  ") for action in right))
-    rest = [id_ for id_ in ORDER if id_ not in first and (BY_ID[id_].width or 999) <= width]
-    chosen: list[Action] = [BY_ID[id_] for id_ in (*first, *rest)]
+    rest = [id_ for id_ in ORDER if id_ not in now.first and (BY_ID[id_].width or 999) <= width]
+    chosen: list[Action] = [BY_ID[id_] for id_ in (*now.first, *rest)]
     out = row(" ")
     shown = len(ALWAYS)
     for piece in (
-        *([_panes()] if panes else []),
-        *(_key(a.label, a.verb, a.id) for a in chosen if _fits(a, watch_only, probe, panes)),
+        *([_panes()] if now.panes else []),
+        *(_key(a.label, _verb(a, now), a.id) for a in chosen if _fits(a, now)),
     ):
+        if not piece:
+            continue
         if shown >= MOST or width_of(out) + width_of(piece) + 2 + width_of(end) > width:
             break
         out = row(out, piece, "  ")
@@ -65,26 +82,16 @@ def footer_row(
 class KeyLine(Painted):
     """See :func:`footer_row`."""
 
-    first: tuple[str, ...] = ()
-    watch_only = False
-    probe = False
+    now = Moment()
     searching = False
-    panes = True
 
-    def look(
-        self, first: tuple[str, ...], *, watch_only: bool, probe: bool, searching: bool, panes: bool
-    ) -> None:
+    def look(self, now: Moment, *, searching: bool) -> None:
         """Show the keys for another situation."""
-        self.first, self.watch_only, self.searching, self.panes = first, watch_only, searching, panes
-        self.probe = probe
+        self.now, self.searching = now, searching
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
         """One line."""
         if self.searching:
             return [row(" ", *(row(_key(*key), "   ") for key in SEARCHING))]
-        return [
-            footer_row(
-                width, first=self.first, watch_only=self.watch_only, probe=self.probe, panes=self.panes
-            )
-        ]
+        return [footer_row(width, self.now)]

@@ -2,6 +2,7 @@
 
 ``python tests/bench/mock.py --ttft 0.05 --itl 0.01`` prints ``{"port": N}``. ``GET /__stats`` tells what was
 sent and when (monotonic clock, the one that a client on this machine reads, too), ``/__reset`` forgets it.
+A request's time is the kernel's: being slow to read it is the server's fault, and no client's.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import re
 import selectors
 import socket
+import struct
 import sys
 import time
 from collections.abc import Callable
@@ -24,6 +26,8 @@ HEAD = (
     b"Cache-Control: no-cache\r\nTransfer-Encoding: chunked\r\n\r\n"
 )
 WORD = " word"
+STAMPS = 35
+"""SO_TIMESTAMPNS: the kernel tells when a packet came."""
 
 
 def options() -> argparse.Namespace:
@@ -115,6 +119,7 @@ class Mock:
         self.serial = 0
         self.listener = socket.create_server(("127.0.0.1", wanted.port), backlog=4096)
         self.listener.setblocking(False)
+        self.listener.setsockopt(socket.SOL_SOCKET, STAMPS, 1)
         self.selector.register(self.listener, 1, self.accept)
         self.active = 0
         self.generated = self.prompted = self.drafts = self.answered = 0
@@ -167,12 +172,16 @@ class Mock:
             self.flush(peer)
             if peer.socket.fileno() < 0:
                 return
+        at = time.monotonic()
         try:
-            data = peer.socket.recv(65536)
+            data, notes, _, _ = peer.socket.recvmsg(65536, 64)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            data, notes = b"", []
+        if notes:
+            seconds, nanos = struct.unpack("qq", notes[0][2])
+            at = min(at, seconds + nanos * 1e-9 - (time.time() - time.monotonic()))
         if not data:
             self.drop(peer)
             return
@@ -182,11 +191,10 @@ class Mock:
         length = int(found[1]) if found else 0
         if blank and len(rest) >= length and peer.stream is None:
             peer.inbox = rest[length:]
-            self.answer(peer, head.decode("latin-1"), rest[:length])
+            self.answer(peer, head.decode("latin-1"), rest[:length], at)
 
-    def answer(self, peer: Peer, head: str, body: bytes) -> None:
+    def answer(self, peer: Peer, head: str, body: bytes, at: float) -> None:
         """One request."""
-        at = time.monotonic()
         method, path, _ = head.split("\r\n")[0].split(" ")
         if method == "GET":
             return self.page(peer, path)

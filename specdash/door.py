@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from specdash.monitor.frames import AnyFrame, Bench, Http, Log, Reply
+from specdash.monitor.frames import AnyFrame, Bench, Glimpse, Http, Log, Reply
 from specdash.sanitise import clean_line
 
 _T = TypeVar("_T")
@@ -26,7 +26,7 @@ _DEEPEST = 32
 
 def admit(frame: AnyFrame) -> AnyFrame:
     """The same frame with clean text: escape codes go, and a sentence is one line."""
-    if isinstance(frame, Log):
+    if isinstance(frame, Log | Glimpse):
         return frame
     if isinstance(frame, Http):
         return replace(_clean(replace(frame, body="")), body=_lines(frame.body))

@@ -43,7 +43,9 @@ Rule = tuple[int, int, RuleKind, str]
 class LogBuffer:
     """Bytes and offsets of the lines of one log."""
 
-    def __init__(self, budget: int = BUDGET) -> None:
+    def __init__(self, budget: int = BUDGET, *, whole: bool = True) -> None:
+        self.whole = whole
+        """False: only the last lines, for the moment; they have other numbers than in the log."""
         self._budget = budget
         self._chunks: list[Chunk] = [Chunk(1)]
         self._bytes = 0

@@ -22,7 +22,7 @@ from specdash.intake import take
 from specdash.lessons import Lessons
 from specdash.logbuffer import LogBuffer
 from specdash.logkeeper import LogKeeper
-from specdash.monitor.frames import AnyFrame, Bench, Ending, Hello, Link, Log, Note, Reply
+from specdash.monitor.frames import AnyFrame, Bench, Ending, Glimpse, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
 from specdash.monitor.observe import acknowledge, learn, learn_baselines, observe, snooze, start
 from specdash.monitor.polling import PollPlan
@@ -247,6 +247,8 @@ class Session:
         elif isinstance(frame, Log) and frame.path in self._tails:
             self._logs.keep(frame, before, self._memory)
             self._credit(frame, self._tails[frame.path])
+        elif isinstance(frame, Glimpse) and frame.path in self._tails:
+            self._logs.glimpse(frame)
         if not isinstance(frame, Link) or frame.state == "live":
             self._ask()
         if self._lessons is not None:

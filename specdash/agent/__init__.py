@@ -15,7 +15,8 @@ Requests, one JSON object a line, ``r`` names the request; those with an ``id`` 
 ``{"r":"tail","path":"/var/log/x.log","backlog":8388608,
 "cursor":{"file":"1:2","offset":0,"head":"sha1","tail":"sha1"}|null}``
     Follow a file: from the cursor where the file is still the same, else from ``backlog`` bytes before
-    the end, at the first whole line. Bytes come as ``log`` frames.
+    the end, at the first whole line. Bytes come as ``log`` frames; where the backlog is long, a ``glimpse``
+    frame with the last lines comes before them.
 ``{"r":"untail","path":…}``
 ``{"r":"ack","path":…,"offset":N}``
     Credit: the agent has at most 1 MiB of unacknowledged log bytes of a path under way.

@@ -27,6 +27,8 @@ WINDOW = 1 << 20
 """Bytes of one log that may be under way without being acknowledged."""
 CHUNK = 44 * 1024
 """Bytes read at once: with base64 and the frame's other fields still below 64 KiB."""
+GLIMPSE = 8 * 1024
+"""Bytes of the last lines that come before a long backlog: a page, however many escapes are in it."""
 PAUSE = 0.2
 """Seconds between two looks at a file: a line is on the screen at once for a person."""
 MISSING_PAUSE = 1.0
@@ -111,6 +113,7 @@ class Tail(object):
         if cursor is None:
             self.file = tailfile.open_file(self._real)
             self._skip_to_backlog()
+            self._give_glimpse()
             return
         found = None
         try:
@@ -129,6 +132,18 @@ class Tail(object):
     def _skip_to_backlog(self) -> None:
         assert self.file is not None
         self.file.offset = self.file.first_line_within(self._backlog)
+
+    def _give_glimpse(self) -> None:
+        """The last lines at once, where the backlog before them takes a while."""
+        file = self.file
+        assert file is not None
+        size = file.status().st_size
+        if size - file.offset <= 4 * GLIMPSE:
+            return
+        raw = file.last(GLIMPSE, size)
+        frame: "Json" = {"t": "glimpse", "at": self._host.now(), "path": self.path, "size": size}
+        frame.update(wire.payload(raw[raw.find(b"\n") + 1 :]))
+        self._outbox.put_log(wire.encode(frame))
 
     def _read(self) -> bool:
         """Send the next chunk; whether there is more to be read at once."""

@@ -126,6 +126,10 @@ class Opened(object):
         """The next bytes."""
         return self._pread(most, self._offset)
 
+    def last(self, most: int, size: int) -> bytes:
+        """The bytes at the end of the file, wherever it was read to."""
+        return self._pread(most, max(0, size - most))
+
     def advance(self, raw: bytes) -> None:
         """These bytes were sent."""
         if len(self.head) < HEAD:

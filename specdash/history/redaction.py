@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from specdash.monitor.frames import AnyFrame, Log, Pong, Process, Processes, Reply
+from specdash.monitor.frames import AnyFrame, Glimpse, Log, Pong, Process, Processes, Reply
 from specdash.sanitise import REDACTED, clean_line, redact
 
 ENV_KEPT = ("NCCL_", "CUDA_", "VLLM_", "SGLANG_")
@@ -21,7 +21,7 @@ LINE_LOOKED_AT = 64 << 10
 """A line that grows longer than this without an end is no longer looked at as one."""
 
 _SEGMENT = re.compile(rb"[^\r\n]*(?:[\r\n]+|\Z)")
-_LEFT_OUT = (Pong, Reply)
+_LEFT_OUT = (Pong, Reply, Glimpse)
 
 replace = msgspec.structs.replace
 
@@ -35,8 +35,8 @@ class Redactor:
     def admit(self, frame: AnyFrame) -> AnyFrame | None:
         """The frame as it may be kept; None where it is not kept.
 
-        Answers to pings tell nothing that a ``link`` frame does not, and replies to requests may hold
-        whatever the operator asked for.
+        Answers to pings tell nothing that a ``link`` frame does not, replies to requests may hold whatever
+        the operator asked for, and what a glimpse has comes again.
         """
         if isinstance(frame, _LEFT_OUT):
             return None

@@ -268,6 +268,21 @@ class Log(Frame, frozen=True, kw_only=True):
         return self.data if self.data is not None else (self.text or "").encode()
 
 
+class Glimpse(Frame, frozen=True, kw_only=True):
+    """The last lines of a log whose backlog is on its way: something to read meanwhile. They come again."""
+
+    path: str
+    size: Whole
+    """The file's size: when the log's bytes have come this far, the glimpse is over."""
+    text: str | None = None
+    data: bytes | None = None
+
+    @property
+    def raw(self) -> bytes:
+        """The very bytes of the file."""
+        return self.data if self.data is not None else (self.text or "").encode()
+
+
 class LogState(Frame, frozen=True, kw_only=True, tag="logstate"):
     """A log could not be read, can be read again, or is silent: its size and mtime without new bytes."""
 
@@ -356,6 +371,7 @@ AnyFrame: TypeAlias = (
     | Machine
     | Kernel
     | Log
+    | Glimpse
     | LogState
     | Http
     | Note

@@ -15,7 +15,7 @@ from specdash.agent.host import Host
 from specdash.agent.tail import WINDOW, Tail, Tails
 from specdash.agent.wire import MAX_FRAME, Outbox
 from specdash.monitor import frames
-from specdash.monitor.frames import Log, LogState
+from specdash.monitor.frames import Glimpse, Log, LogState
 
 
 class TestHost(Host):
@@ -43,6 +43,7 @@ class Follower:
         self.tail = Tail(self.host, self.outbox, {"path": str(path), "backlog": backlog, "cursor": cursor})
         self.logs: list[Log] = []
         self.states: list[LogState] = []
+        self.glimpses: list[Glimpse] = []
         self.lines: list[bytes] = []
 
     def look(self, seconds: float = 0.2, acknowledge: bool = True) -> bytes:
@@ -58,6 +59,9 @@ class Follower:
                 frame = frames.decode(line)
                 if isinstance(frame, LogState):
                     self.states.append(frame)
+                    continue
+                if isinstance(frame, Glimpse):
+                    self.glimpses.append(frame)
                     continue
                 assert isinstance(frame, Log)
                 self.logs.append(frame)
@@ -629,3 +633,28 @@ def test_the_hole_that_a_cut_leaves_before_a_server_that_does_not_append_is_not_
         again = Follower(log, cursor=follower.cursor)
         server.write(b"end\n")
         assert again.look() == b"end\n"
+
+
+def test_the_last_lines_of_a_long_backlog_come_before_it_and_again_in_their_place(log: Path) -> None:
+    content = b"".join(b"%06d %s\n" % (n, b"x" * 100) for n in range(20_000))
+    log.write_bytes(content)
+    follower = Follower(log)
+    assert follower.look() == content
+    [glimpse] = follower.glimpses
+    assert follower.lines[0].startswith(b'{"t":"glimpse"'), "before all else"
+    assert glimpse.size == len(content)
+    assert content.endswith(glimpse.raw)
+    assert glimpse.raw[:6].isdigit()
+    assert glimpse.raw.count(b"\n") > 60
+    again = Follower(log, cursor=follower.cursor)
+    again.look()
+    assert again.glimpses == [], "who goes on has them already"
+
+
+@pytest.mark.parametrize("byte", [b"\x1b", b"\xff", "█".encode(), b"\n"])
+def test_a_glimpse_fits_into_a_frame_whatever_the_bytes(log: Path, byte: bytes) -> None:
+    log.write_bytes(byte * 100_000)
+    follower = Follower(log)
+    follower.look()
+    assert len(follower.glimpses) == 1
+    assert max(map(len, follower.lines)) <= MAX_FRAME

@@ -58,7 +58,7 @@ class LogPane(LogReader):
 
     def _lead_to_root(self, server: Server | None) -> None:
         """A crash: show its root cause once, unless the operator already reads something else."""
-        if server is None or server.state != "crashed" or self.buffer is None:
+        if server is None or server.state != "crashed" or self.buffer is None or not self.buffer.whole:
             return
         root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root and diagnosis.line), None)
         if root is None or root.line is None or not self.buffer.first_line <= root.line <= self.buffer.lines:
@@ -86,6 +86,8 @@ class LogPane(LogReader):
             title = row(title, Span("  ‖ HELD", "accent"))
             if self.waiting:
                 title = row(title, dim(f" +{say.plural(self.waiting, 'line')}"))
+        if not buffer.whole:
+            return row(title, *self._sought(buffer)), row(dim("the last lines; those before are on their way"))
         words = [say.plural(buffer.lines, "line")]
         if self.current is not None:
             words[0] = f"line {self.current:,} of {buffer.lines:,}"

@@ -244,6 +244,7 @@ class Table:
             out=seen.out,
             err=seen.err,
             cgroup=seen.cgroup,
+            container=procfs.container_of(seen.cgroup or ""),
         )
 
 

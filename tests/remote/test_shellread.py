@@ -111,6 +111,14 @@ def test_an_odd_name_spoils_no_other_line() -> None:
     assert list(stats([b"9 (a", b"b) S 1 9", stat(10, 1, 5, comm="x) (y")])) == [10]
 
 
+def test_a_process_of_a_container_says_of_which() -> None:
+    table = Table(0.0, [re.compile("serve")])
+    now = stats([stat(10, 1, 0)])
+    seen = looks([*look(10, "serve")[:-1], b"cgroup 0::/system.slice/docker-3f2a" + b"0" * 60 + b".scope"])
+    table.learn(now, seen)
+    assert table.rows(now, [])[0].container == "docker:3f2a00000000"
+
+
 def test_memory_is_what_the_kernel_calls_available() -> None:
     seen = machine([b"MemTotal:  2097152 kB", b"MemAvailable:  1048576 kB", b"load 0.5 0.4 0.3 1/2 3"], 7.0)
     assert (seen.ram_used_mib, seen.ram_total_mib, seen.load_1m) == (1024, 2048, 0.5)

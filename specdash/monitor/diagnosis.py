@@ -14,7 +14,7 @@ import msgspec
 from specdash.monitor import answers
 from specdash.monitor.clocks import SLOW_S
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
-from specdash.monitor.evidence import Evidence
+from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.hangs import key_of_quiet, key_of_stall
 from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
 from specdash.monitor.limits import Limits
@@ -123,6 +123,11 @@ class _Case:
         first = say_trouble(self.book, root, key, engine=engine, root=True)
         if key == "stale_process_on_port" and (owner := self._port_owner()):
             first = replace(first, evidence=f"{first.evidence} ({owner})")
+        if key == "engine_dead_exit_zero" and (dead := self._dead()):
+            names = " and ".join(f"{rank.name} {rank.pid}" for rank in dead[:2])
+            first = replace(
+                first, summary=f"{first.summary}: {names} {'is' if len(dead) == 1 else 'are'} gone"
+            )
         killed = key in ("rank_killed_sigkill", "sigkill_unknown_origin", "peer_died_first")
         told = next((one for one in self.kernel if killed or one.key not in (*SOFTWARE, _HOST_OOM)), None)
         if told is not None:
@@ -171,8 +176,13 @@ class _Case:
             return self._judged("crashed", [self._say("scheduler_exception", text)], says=text)
         return self._judged("stopped", []) if evidence.exit_code == 0 else None
 
+    def _dead(self) -> list[RankSeen]:
+        """Processes of the engine that were seen to go while their server lived."""
+        everybody = (*self.evidence.ranks, *self.evidence.others)
+        return [rank for rank in everybody if rank.state in ("Z", "gone")]
+
     def _dead_rank(self, oom: KernelFinding | None) -> Judged:
-        dead = [rank for rank in self.evidence.ranks if rank.state in ("Z", "gone")]
+        dead = self._dead()
         text = ", ".join(f"{rank.name} {rank.state}" for rank in dead)
         told = oom or next((one for one in self.kernel if one.key != "nvml_call_hangs"), None)
         if told:

@@ -38,9 +38,14 @@ def assess(evidence: Evidence, limits: Limits, learned: Learned | None = None) -
     doubts = tuple(reason for reason in stopped if reason not in at_once)
     reasons = (*at_once, *doubts, *_reasons(signs, ignored))
     if phase == "serving" and not evidence.busy and not at_once:
-        idle = _idle(evidence, reasons)
         word = "suspect" if doubts else "ready"
+        idle = _idle(evidence, _reasons(signs, ignored))
         return Verdict(word=word, since_s=quiet_s, limit_s=None, reasons=(*doubts, *idle), by=by)
+    if phase == "serving" and not evidence.busy:
+        # Without work nothing else can stand still: what counts is how long this process has.
+        held_s = max((reason.age_s for reason in at_once if reason.age_s is not None), default=None)
+        halted = (*at_once, *_idle(evidence, _reasons(signs, ignored)))
+        return Verdict(word="stalled", since_s=held_s, limit_s=None, reasons=halted, by="process")
     suspect_s, stalled_s = limit_of(limits, phase, learned, evidence.nodes)
     if at_once or (quiet_s is not None and quiet_s >= stalled_s):
         word = "stalled"
@@ -109,7 +114,7 @@ def _ended(evidence: Evidence) -> Verdict | None:
         return Verdict(word="stopped", since_s=None, limit_s=None, reasons=(asked, *left))
     if main and over:
         return Verdict(word="crashed", since_s=main.state_age_s, limit_s=None, reasons=(_state_reason(main),))
-    dead = [rank for rank in evidence.ranks if rank.state in ("Z", "gone")]
+    dead = [rank for rank in (*evidence.ranks, *evidence.others) if rank.state in ("Z", "gone")]
     if not dead:
         return None
     ages = [rank.state_age_s for rank in dead if rank.state_age_s is not None]

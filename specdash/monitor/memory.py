@@ -106,6 +106,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """When its processes were last looked at."""
     names: Mapping[int, str] = {}
     """What every worker ever seen is called, the lost ones among them."""
+    others: Mapping[int, str] = {}
+    """The engine's own processes that are no ranks, every one ever seen: ``EngineCore``."""
     sights: Mapping[int, Sight] = {}
     """pid → its environment as it was before a title overwrote it, where we came in time."""
     environment: tuple[EnvRow, ...] = ()

@@ -19,6 +19,8 @@ CPU_FLOOR_PCT = 20.0
 READ_FLOOR_MIB_S = 1.0
 COMPILERS = frozenset({"ninja", "nvcc", "cicc", "ptxas", "cudafe++", "cc1plus", "ld"})
 _COMPILE_WORKER = "compile_worker"
+TITLE = "::"
+"""Engines call their processes ``VLLM::EngineCore``, ``sglang::detokenizer``."""
 
 
 def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory:
@@ -36,6 +38,7 @@ def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory
         read_mib_s=rate if rate is not None else memory.moved.read_mib_s,
     )
     names = {**memory.names, **_called(family)}
+    others = {**memory.others, **_titled(family, names)}
     sights = first_sights(memory.sights, everyone)
     taken = msgspec.structs.replace(
         memory,
@@ -45,6 +48,7 @@ def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory
         states={p.pid: _state(memory.states.get(p.pid), p.state, at) for p in everyone},
         lost=_lost(memory, family, at),
         names=names,
+        others=others,
         sights=sights,
         looked_at=at,
         bytes_read=read or memory.bytes_read,
@@ -68,6 +72,15 @@ def with_environment(memory: ServerMemory) -> ServerMemory:
 def _called(family: Family) -> dict[int, str]:
     everyone = {process.pid: process for process in (family.main, *family.members)}
     return {pid: called(everyone[pid], rank) for pid, rank in family.ranks.items()}
+
+
+def _titled(family: Family, ranks: Mapping[int, str]) -> dict[int, str]:
+    """Processes that carry one of the engine's titles and are no ranks."""
+    return {
+        process.pid: called(process, "-")
+        for process in family.members
+        if process.pid not in ranks and process.argv and TITLE in process.argv[0]
+    }
 
 
 def _window(before: CpuWindow | None, process: Process, at: float) -> CpuWindow:
@@ -104,8 +117,8 @@ def _state(before: tuple[str, float] | None, state: str, at: float) -> tuple[str
 def _lost(memory: ServerMemory, family: Family, at: float) -> dict[int, float]:
     """Workers that were there and are not any more."""
     here = {process.pid for process in (family.main, *family.members)}
-    gone = {pid: memory.lost.get(pid, at) for pid in memory.names if pid not in here}
-    return gone
+    known = (*memory.names, *memory.others)
+    return {pid: memory.lost.get(pid, at) for pid in known if pid not in here}
 
 
 def _compilers(family: Family, cpu: Mapping[int, CpuWindow]) -> tuple[str, ...]:

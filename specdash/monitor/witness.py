@@ -10,7 +10,6 @@ from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.numerals import whole
 from specdash.monitor.polling import HEALTH, MODELS
-from specdash.monitor.servers import called
 from specdash.monitor.state import Gpu
 
 YOUNG_S = 30.0
@@ -179,20 +178,21 @@ def _kernel_state(state: str, held_s: float) -> ProcessState | None:
 
 
 def _others(memory: ServerMemory, now: float) -> tuple[RankSeen, ...]:
-    """The engine's own processes beside its ranks: those that carry one of its titles."""
-    if _outdated(memory, now):
-        return ()
+    """The engine's own processes beside its ranks."""
     seen = []
-    for process in memory.family.members:
-        if process.pid in memory.names or "::" not in (process.argv[0] if process.argv else ""):
+    outdated = _outdated(memory, now)
+    for pid, name in memory.others.items():
+        state, since = memory.states.get(pid, (None, now))
+        if pid in memory.lost:
+            state, since = "gone", memory.lost[pid]
+        elif pid in memory.names or (outdated and state != "Z"):
             continue
-        state, since = memory.states.get(process.pid, (process.state, now))
         held_s = now - since
         seen.append(
             RankSeen(
-                name=called(process, "-"),
-                pid=process.pid,
-                state=_kernel_state(state, held_s),
+                name=name,
+                pid=pid,
+                state=_kernel_state(state, held_s) if state else None,
                 state_age_s=held_s,
                 twice=(memory.looked_at or since) > since,
             )

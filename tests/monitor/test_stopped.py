@@ -119,3 +119,30 @@ def test_what_the_arguments_leave_out_is_not_listed_as_a_step_to_come() -> None:
     assert [
         item.phase for item in memory.picture.servers[0].rail if item.phase in ("compile", "capture")
     ] == []
+
+
+def test_an_idle_stall_is_as_old_as_the_stop_and_knows_no_limit() -> None:
+    memory = second_look(first_look(STOPPED, 0), STOPPED, 0)
+    later = run(processes(1009.1, *family("T")), tick(1009.2), memory=memory)
+    verdict = later.picture.servers[0].verdict
+    assert (verdict.word, verdict.limit_s) == ("stalled", None)
+    assert verdict.since_s == pytest.approx(9.1, abs=0.2)
+    assert not any(reason.says == "flat" for reason in verdict.reasons)
+    on = run(processes(1010.1, *family()), tick(1010.2), memory=later)
+    assert "moved again after 9 s" in on.picture.alerts[-1].text
+
+
+def test_an_engine_core_that_is_gone_while_its_server_lives_is_a_crash_and_named() -> None:
+    main, core, worker = family()
+    dead = (msgspec.structs.replace(core, state="Z", argv=()), worker)
+    for left in (dead, (worker,)):
+        memory = run(processes(1003.1, main, *left), tick(1003.5), memory=second_look(first_look({}), {}))
+        server = memory.picture.servers[0]
+        assert server.state == "crashed"
+        assert any(reason.value.startswith("EngineCore 101 ") for reason in server.verdict.reasons)
+    said = (
+        "(APIServer pid=100) ERROR 11-29 14:12:46 [serving.py:500] vllm.v1.engine.exceptions.EngineDeadError:"
+    )
+    text = f"{said} EngineCore encountered an issue. See stack trace (above) for the root cause.\n"
+    told_so = run(told(1003.6, text, len(READY)), memory=memory)
+    assert "EngineCore 101 is gone" in told_so.picture.servers[0].diagnoses[0].summary

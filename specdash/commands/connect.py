@@ -73,6 +73,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         ascii_only=given["ascii_only"],
         server=given["server"],
         quiet=given["quiet"],
+        host_themes=[named[1].theme if named else None for named in hosts],
     )
     recorders = [_recorder(given["record"], target, several=len(targets) > 1) for target in targets]
     more = {"probe": given["probe"], "interval": given["interval"]}

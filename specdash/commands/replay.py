@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.numbers import Number
-from specdash.commands.screen import Stage, screen_options
+from specdash.commands.screen import Stage, dress, screen_options
 
 if TYPE_CHECKING:
     from specdash.history.replay import ReplaySource
@@ -45,6 +45,7 @@ def _size(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int
     show_default=True,
     help="Size of the screenshot.",
 )
+@click.option("--server", metavar="NAME|PID", help="Look at this server.")
 @click.option(
     "--json", "as_json", is_flag=True, help="The status of second --at (else the last one), as JSON."
 )
@@ -91,18 +92,19 @@ async def _draw(
     size: tuple[int, int],
     theme: str | None,
     ascii_only: bool,
+    server: str | None,
     **_: Any,
 ) -> str:
     """The screen of one second as SVG, drawn without a terminal."""
     from specdash.tui.app import SpecdashApp
-    from specdash.tui.themes import ThemeError, resolve
 
-    try:
-        themes, theme = resolve(theme)
-    except ThemeError as error:
-        raise click.UsageError(str(error)) from error
+    chosen = dress(theme)
+    for trouble in chosen.troubles:
+        click.echo(f"specdash: {trouble}", err=True)
     source.jump(float("inf") if at is None else at)
-    app = SpecdashApp([source], themes=themes, theme=theme, ascii_only=ascii_only)
+    app = SpecdashApp(
+        [source], themes=chosen.themes, theme=chosen.theme, ascii_only=ascii_only, prefer=server
+    )
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         drawing = app.export_screenshot()
@@ -120,7 +122,11 @@ def _write(path: Path, drawing: str, second: float) -> None:
 
 def _play(source: ReplaySource, given: dict[str, Any]) -> int:
     stage = Stage(
-        plain=given["plain"], theme=given["theme"], ascii_only=given["ascii_only"], quiet=given["quiet"]
+        plain=given["plain"],
+        theme=given["theme"],
+        ascii_only=given["ascii_only"],
+        server=given["server"],
+        quiet=given["quiet"],
     )
     show = stage.play([source], farewell=False) if stage.screen else _narrate(source, given["speed"])
     try:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from specdash.remote.asking import Prompter
     from specdash.source import Source
     from specdash.tui.prompts import ScreenPrompter
+    from specdash.tui.themes import Outfit
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _EXIT_TROUBLE = 1
@@ -43,6 +44,21 @@ def full_screen(plain: bool) -> bool:
     return terminal and not plain and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 
+def dress(theme: str | None) -> Outfit:
+    """The colours, and from now on the operator's own keys. Raises ``UsageError`` for an unknown theme."""
+    from specdash.tui import keymap
+    from specdash.tui.themes import ThemeError, outfit
+
+    own = keymap.load()
+    keymap.adopt(own.keys)
+    try:
+        chosen = outfit(theme)
+    except ThemeError as error:
+        raise click.UsageError(str(error)) from error
+    keys = (f"{problem}; the usual keys stay" for problem in own.problems)
+    return chosen._replace(troubles=(*keys, *chosen.troubles))
+
+
 class Stage:
     """The screen, or plain lines, for sources that are opened once it is known who is asked."""
 
@@ -55,20 +71,22 @@ class Stage:
         server: str | None = None,
         quiet: bool = False,
         hint: str = "",
+        host_themes: Sequence[str | None] = (),
     ) -> None:
-        """``hint``: said where there is no alert, for somebody who is here for the first time."""
+        """``hint``: said where there is no alert, for somebody who is here for the first time.
+
+        ``host_themes``: the profile's word for each host, where the command line has none.
+        """
         self.screen = full_screen(plain)
         self._ascii, self._server, self._quiet, self._hint = ascii_only, server, quiet, hint
         self._asks: ScreenPrompter | None = None
+        self._host_themes = () if theme else tuple(host_themes)
+        if self.screen or theme:  # a theme that is none is said on a plain terminal, too
+            self._outfit = dress(theme)
         if self.screen:
             from specdash.tui.prompts import ScreenPrompter
-            from specdash.tui.themes import ThemeError, resolve
 
             self._asks = ScreenPrompter()
-            try:
-                self._themes, self._theme = resolve(theme)
-            except ThemeError as error:
-                raise click.UsageError(str(error)) from error
 
     @property
     def prompter(self) -> Prompter | None:
@@ -94,8 +112,10 @@ class Stage:
 
         app = SpecdashApp(
             sources,
-            themes=self._themes,
-            theme=self._theme,
+            themes=self._outfit.themes,
+            theme=self._outfit.theme,
+            host_themes=self._host_themes,
+            troubles=self._outfit.troubles,
             ascii_only=self._ascii,
             prefer=self._server,
             prompter=self._asks,

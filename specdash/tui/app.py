@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 from textual.actions import SkipAction
 from textual.app import App
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.driver import Driver
-from textual.filter import LineFilter
+from textual.filter import LineFilter, Monochrome
 from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
@@ -25,9 +26,10 @@ from specdash.sanitise import sanitise
 from specdash.source import Source
 from specdash.tui import files, keymap
 from specdash.tui.asciimode import AsciiFilter
+from specdash.tui.nocolour import NoColour
 from specdash.tui.notify import notification
 from specdash.tui.paint import Span, row
-from specdash.tui.palette import SpecdashCommands
+from specdash.tui.palette import THEME_COMMAND, SpecdashCommands
 from specdash.tui.prompts import ScreenPrompter
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.telling import Telling
@@ -66,10 +68,12 @@ class SpecdashApp(App[int]):
         quiet: bool = False,
         hint: str = "",
         troubles: Sequence[str] = (),
+        host_themes: Sequence[str | None] = (),
     ) -> None:
         """``quiet``: no bell, no notification, no title. ``hint``: said where there is no alert.
 
-        ``troubles``: what was wrong with the operator's own files, said at the beginning.
+        ``troubles``: what was wrong with the operator's own files, said at the beginning. ``host_themes``:
+        the colours of each host while it is looked at.
         """
         super().__init__()
         self._troubles = tuple(troubles)
@@ -77,6 +81,7 @@ class SpecdashApp(App[int]):
         self.crash_file: Path | None = None
         """Where the traceback of a crash was written."""
         self._ascii = AsciiFilter(enabled=ascii_only)
+        self._colourless = NoColour()
         self._prefer = prefer
         self._told_title = ""
         self._quiet = quiet
@@ -84,7 +89,10 @@ class SpecdashApp(App[int]):
         self.animation_level = "none"
         for extra in (themes or {}).values():
             self.register_theme(extra)
+        self._usual_theme = self._before_preview = theme
+        self._host_themes = self._known(host_themes)
         self.theme = theme
+        self.dress_for(0)
         self.set_keymap(keymap.changed())
         if prompter is not None:
             prompter.bind(self)
@@ -108,12 +116,48 @@ class SpecdashApp(App[int]):
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Textual's, and ours for ``--ascii``."""
-        filters = [*super().get_line_filters()]
-        return [*filters, self._ascii] if self._ascii.enabled else filters
+        filters = [one for one in super().get_line_filters() if not isinstance(one, Monochrome)]
+        own = (
+            *([self._ascii] if self._ascii.enabled else ()),
+            *([self._colourless] if self.no_color else ()),
+        )
+        return [*filters, *own]
 
     def use_theme(self, name: str) -> None:
-        """Other colours from now on."""
-        self.theme = name
+        """Other colours from now on, for every host."""
+        self._host_themes = ()
+        self._usual_theme = self._before_preview = self.theme = name
+
+    def on_dashboard_chosen(self, event: Dashboard.Chosen) -> None:
+        """A host may have colours of its own."""
+        self.dress_for(event.host)
+
+    def dress_for(self, host: int) -> None:
+        """The colours that the profile gives this host, else the usual ones."""
+        own = self._host_themes[host] if host < len(self._host_themes) else None
+        wanted = own or self._usual_theme
+        if self.theme != wanted:
+            self.theme = wanted
+        self._before_preview = wanted
+
+    def _known(self, names: Sequence[str | None]) -> tuple[str | None, ...]:
+        """Without names of themes that there are none: that is said."""
+        wrong = dict.fromkeys(name for name in names if name and name not in self.available_themes)
+        self._troubles += tuple(f"the profile's theme '{name}' is not known" for name in wrong)
+        return tuple(None if name in wrong else name for name in names)
+
+    def on_command_palette_option_highlighted(self, event: CommandPalette.OptionHighlighted) -> None:
+        """A theme is shown while it is looked at in the palette."""
+        hit = getattr(event.highlighted_event.option, "hit", None)
+        name = (getattr(hit, "text", None) or "").removeprefix(THEME_COMMAND)
+        wanted = name if name in self.available_themes else self._before_preview
+        if self.theme != wanted:
+            self.theme = wanted
+
+    def on_command_palette_closed(self, event: CommandPalette.Closed) -> None:
+        """Nothing was chosen: as it was."""
+        if self.theme != self._before_preview and not event.option_selected:
+            self.theme = self._before_preview
 
     def on_mount(self) -> None:
         """Leave cleanly when the terminal or the system says so."""

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from specdash.tui.app import SpecdashApp
 
 
+THEME_COMMAND = "theme "
+"""How the lines that choose a theme begin."""
+
+
 class Command(NamedTuple):
     """One line of the palette."""
 
@@ -37,6 +41,8 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
             )
     for name, text, do in log_commands(board):
         yield Command(name, text, do)
+    for name, text, do in board.listing.playing.commands():
+        yield Command(name, text, do)
     if board.watch_only:
         yield Command("unlock", "act after all: connect again with all keys", board.acting.unlock, True)
     else:
@@ -47,7 +53,7 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
         name = f"server {server.name}" if server else f"host {state.target}"
         yield Command(name, f"look at it on {state.target}", partial(board.action_choose, number), True)
     for theme in sorted(app.available_themes):
-        yield Command(f"theme {theme}", "other colours", partial(app.use_theme, theme))
+        yield Command(f"{THEME_COMMAND}{theme}", "other colours", partial(app.use_theme, theme))
 
 
 def _variants(board: Dashboard) -> Iterator[Command]:

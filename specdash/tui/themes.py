@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import platformdirs
 import tomli
@@ -132,8 +132,18 @@ def _load_or_note(path: Path, problems: list[str]) -> Theme | None:
         return None
 
 
-def resolve(name: str | None) -> tuple[dict[str, Theme], str]:
-    """All themes and the name to use: a theme's name, the path of a file, or None for the default.
+class Outfit(NamedTuple):
+    """The colours of a screen."""
+
+    themes: dict[str, Theme]
+    theme: str
+    """The name of the one to use."""
+    troubles: tuple[str, ...]
+    """What was wrong with files of the operator's that nobody asked for by name."""
+
+
+def outfit(name: str | None) -> Outfit:
+    """All themes and the one to use: a theme's name, the path of a file, or None for the default.
 
     Raises ThemeError where there is no such theme, with the reason if a file of that name is broken.
     """
@@ -142,11 +152,16 @@ def resolve(name: str | None) -> tuple[dict[str, Theme], str]:
     if wanted.endswith(".toml"):
         theme = load_file(Path(wanted).expanduser())
         themes[theme.name] = theme
-        return themes, theme.name
+        return Outfit(themes, theme.name, tuple(problems))
     if wanted in themes or wanted in BUILTIN_THEMES:
-        return themes, wanted
+        return Outfit(themes, wanted, tuple(problems))
     broken = [problem for problem in problems if f"{wanted}.toml" in problem]
     if broken:
         raise ThemeError(broken[0])
     hint = _nearest(wanted, set(themes) | set(BUILTIN_THEMES))
     raise ThemeError(f"no theme '{wanted}'{hint}; `specdash themes` lists them")
+
+
+def resolve(name: str | None) -> tuple[dict[str, Theme], str]:
+    """The themes and the name to use; see :func:`outfit`."""
+    return outfit(name)[:2]

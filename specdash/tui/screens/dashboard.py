@@ -64,6 +64,13 @@ class Dashboard(Telling):
     class Shown(Message):
         """The first picture is on the terminal: now there is time to connect."""
 
+    class Chosen(Message):
+        """Another server, perhaps of another host, is looked at."""
+
+        def __init__(self, host: int) -> None:
+            super().__init__()
+            self.host = host
+
     def __init__(
         self,
         sources: Sequence[Source],
@@ -135,6 +142,7 @@ class Dashboard(Telling):
     def _tick(self) -> None:
         more = self._dirty and self.frozen is None and self.query_one(LogPane).behind
         news = self.measuring.tick()
+        self.listing.pulse()
         if self.acting.tick() or news or (self._dirty and self._pace.due(self.states, more=more)):
             self.apply()
         elif more:
@@ -327,6 +335,7 @@ class Dashboard(Telling):
         known = self.choices
         if 0 <= number < len(known):
             self.chosen, self.picked = known[number], True
+            self.post_message(self.Chosen(self.chosen.host))
             self.apply()
 
     def zoom(self, pane: str | None) -> None:

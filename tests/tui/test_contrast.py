@@ -1,0 +1,98 @@
+"""Our themes can be read by everybody: contrast, and states that differ without red and green."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+
+from specdash.tui.nocolour import contrast
+from specdash.tui.themes import load_file, own_variables, shipped_folder
+
+AA = 4.5
+"""WCAG 2.1, 1.4.3: the least contrast of text."""
+AAA = 7.0
+TEXTS = ("foreground", "dim", "key", "state-ready", "state-warn", "state-bad", "orphan")
+GROUNDS = ("background", "surface")
+NAMES = ("specdash", "specdash-light", "deuteranopia", "high-contrast")
+DEUTERANOPIA = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
+"""Machado, Oliveira and Fernandes 2009, severity 1.0, in linear light."""
+
+
+def colours(name: str) -> dict[str, Color]:
+    theme: Theme = load_file(shipped_folder() / f"{name}.toml")
+    known = {**own_variables(theme), **theme.variables}
+    known |= {key: str(getattr(theme, key)) for key in ("foreground", "background", "surface", "panel")}
+    return {key: Color.parse(value) for key, value in known.items() if not key.endswith("-style")}
+
+
+def linear(color: Color) -> tuple[float, float, float]:
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (color.r / 255, color.g / 255, color.b / 255)
+    )
+    return red, green, blue
+
+
+def lab(rgb: tuple[float, float, float]) -> tuple[float, float, float]:
+    """CIE L*a*b*, white point D65."""
+    rows = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+    xyz = [sum(a * max(0.0, b) for a, b in zip(row, rgb, strict=True)) for row in rows]
+    x, y, z = (
+        part ** (1 / 3) if part > 0.008856 else 7.787 * part + 16 / 116
+        for part in (xyz[0] / 0.9505, xyz[1], xyz[2] / 1.089)
+    )
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def far(one: Color, other: Color) -> float:
+    """How far apart two colours are for a deuteranope (CIE76; 2.3 is just to be noticed)."""
+    seen = []
+    for color in (one, other):
+        light = linear(color)
+        rows = [sum(a * b for a, b in zip(row, light, strict=True)) for row in DEUTERANOPIA]
+        seen.append(lab((rows[0], rows[1], rows[2])))
+    return float(sum((a - b) ** 2 for a, b in zip(*seen, strict=True)) ** 0.5)
+
+
+def test_the_shipped_themes_are_all_judged_here() -> None:
+    assert {path.stem for path in shipped_folder().glob("*.toml")} == {*NAMES, "ansi"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_text_has_the_contrast_that_wcag_asks_for(name: str) -> None:
+    known, least = colours(name), AAA if name == "high-contrast" else AA
+    for text in TEXTS:
+        for ground in GROUNDS:
+            ratio = contrast(known[text], known[ground])
+            assert ratio >= least, f"{name}: {text} on {ground} is {ratio:.2f}:1"
+    for text, ground in (
+        ("foreground", "panel"),  # buttons and inputs
+        ("background", "key"),  # the button in focus
+        ("background", "foreground"),  # flags
+        ("hit-foreground", "hit-background"),
+    ):
+        ratio = contrast(known[text], known[ground])
+        assert ratio >= least, f"{name}: {text} on {ground} is {ratio:.2f}:1"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_bars_and_the_frame_in_focus_can_be_told_from_the_ground(name: str) -> None:
+    known = colours(name)
+    for part in ("bar", "frame-focus"):
+        assert contrast(known[part], known["background"]) >= 3.0, part  # 1.4.11: parts of the picture
+
+
+def test_states_differ_for_who_sees_no_red_and_green() -> None:
+    known = colours("deuteranopia")
+    for one, other in combinations(("state-ready", "state-warn", "state-bad", "foreground"), 2):
+        assert far(known[one], known[other]) >= 30, (one, other)
+
+
+def test_the_measure_itself() -> None:
+    assert contrast(Color.parse("#000"), Color.parse("#fff")) == pytest.approx(21)
+    assert far(Color.parse("#ff0000"), Color.parse("#00ff00")) < far(
+        Color.parse("#0000ff"), Color.parse("#ffff00")
+    )

@@ -81,6 +81,16 @@ class Operations:
         return self._acts
 
     @property
+    def journal(self) -> Journal:
+        """Where plans are kept."""
+        return self._journal
+
+    @property
+    def host_name(self) -> str | None:
+        """The host's name in the profile."""
+        return self._host_name
+
+    @property
     def variants(self) -> tuple[str, ...]:
         """Names of the profile's variants of this host's servers."""
         mine = self.profile.servers_of(self._host_name) if self._host_name else {}

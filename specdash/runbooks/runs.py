@@ -197,6 +197,10 @@ class Runs:
                     return run
         return None
 
+    def stamp(self) -> float:
+        """When something in the folder has last changed; 0: nothing is there."""
+        return max(map(_mtime, self.folder.glob("*" + SUFFIX)), default=0.0)
+
     def newest(self, target: str) -> Run | None:
         """The newest run for this host, whoever is at work on it."""
         return next((run for run in self.all() if run.target == target), None)

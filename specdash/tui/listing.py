@@ -10,6 +10,7 @@ from specdash.runbooks.steps import Step, flat, of_todo
 from specdash.runbooks.todos import Todos
 from specdash.tui import files
 from specdash.tui.paint import Span, clip, dim, row
+from specdash.tui.playing import Playing
 from specdash.tui.screens.dialogs import ConfirmDialog
 from specdash.tui.screens.todo import TodoDialog
 from specdash.tui.widgets.steps import Entry, StepsPane
@@ -24,6 +25,7 @@ class Listing:
     def __init__(self, board: Dashboard, *, clock: Callable[[], float] = time.time) -> None:
         self._board, self._clock = board, clock
         self._lists: dict[int, Todos] = {}
+        self._playing = {id(source): Playing(board, source) for source in board.sources}
 
     def begin(self) -> None:
         """Take up what was kept."""
@@ -48,7 +50,19 @@ class Listing:
     @property
     def own(self) -> tuple[Entry, ...]:
         """What the pane of the steps shows of them."""
-        return tuple(flat(of_todo(todo) for todo in self.here.list)) if self.here is not None else ()
+        run = self.playing.step
+        todos = self.here.list if self.here is not None else ()
+        return tuple(flat([*([run] if run is not None else []), *map(of_todo, todos)]))
+
+    @property
+    def playing(self) -> Playing:
+        """The runbooks of the chosen host."""
+        return self._playing[id(self._board.source)]
+
+    def pulse(self) -> None:
+        """Four times a second."""
+        for playing in self._playing.values():
+            playing.pulse()
 
     def add(self) -> None:
         """``a``"""
@@ -79,6 +93,8 @@ class Listing:
     def tick(self) -> bool:
         """``space``; False where no to-do is chosen."""
         here, entry = self.here, self.chosen
+        if entry is not None and self.playing.tick(entry.id):
+            return True
         if here is None or entry is None or here.of(entry.id) is None:
             return False
         self._work(here.tick(entry.id, self._clock()))

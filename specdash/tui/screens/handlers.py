@@ -145,7 +145,7 @@ def _freeze(board: Dashboard) -> None:
 
 def _acknowledge(board: Dashboard) -> None:
     first = foremost(board.state.alerts)
-    if board.acting.acknowledge() or board.measuring.acknowledge():
+    if board.acting.acknowledge() or board.measuring.acknowledge() or board.listing.playing.acknowledge():
         board.apply()
     elif first is not None:
         board.source.acknowledge(first.key)

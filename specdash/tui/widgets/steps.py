@@ -58,7 +58,7 @@ def own_rows(entries: Sequence[Entry], width: int, *, now: float, marked: int | 
         tone: Tone = "dim" if by_hand and step.over else MARK_TONES[step.state]
         words: Tone = {"active": "strong", "failed": "bad"}.get(step.state, "dim" if step.over else "plain")  # type: ignore[assignment]
         time = _time(step, now)
-        head = row("  " * depth, Span(glyph or MARK_GLYPHS[step.state], tone), " ")
+        head = row(Span("  " * depth + (glyph or MARK_GLYPHS[step.state]), tone), " ")
         room = max(8, width - 2 * depth - 2 - (len(time) + 1 if time else 0))
         left = row(head, Span(clip(step.title, room), words), dim(f"  {_said(step)}" if _said(step) else ""))
         line = spread(left, row(dim(time)), width, gap=1)

@@ -82,7 +82,9 @@ class Stage:
         self._asks: ScreenPrompter | None = None
         self._host_themes = () if theme else tuple(host_themes)
         if self.screen or theme:  # a theme that is none is said on a plain terminal, too
-            self._outfit = dress(theme)
+            from specdash.tui.themes import colour_system, theme_for
+
+            self._outfit = dress(theme or theme_for(colour_system()))
         if self.screen:
             from specdash.tui.prompts import ScreenPrompter
 

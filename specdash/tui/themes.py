@@ -9,6 +9,8 @@ from typing import Any, Final, NamedTuple
 
 import platformdirs
 import tomli
+from rich.console import Console
+from textual import constants
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
@@ -130,6 +132,19 @@ def _load_or_note(path: Path, problems: list[str]) -> Theme | None:
     except ThemeError as error:
         problems.append(str(error))
         return None
+
+
+def theme_for(system: str | None) -> str:
+    """The usual theme of a terminal: with sixteen colours its own ones, for ours would all become white.
+
+    ``system``: as Rich names it, ``standard``, ``256``, ``truecolor``; None: no colours at all.
+    """
+    return "ansi" if system in ("standard", "windows") else DEFAULT_THEME
+
+
+def colour_system() -> str | None:
+    """What this terminal is taken to show: by TEXTUAL_COLOR_SYSTEM, else by COLORTERM and TERM."""
+    return constants.COLOR_SYSTEM if constants.COLOR_SYSTEM != "auto" else Console().color_system
 
 
 class Outfit(NamedTuple):

@@ -107,6 +107,17 @@ def test_a_theme_that_is_none_is_refused_on_a_plain_terminal_too(own: Path) -> N
         Stage(plain=True, theme="broken", ascii_only=False)
 
 
+def test_a_terminal_of_sixteen_colours_keeps_its_own_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [themes.theme_for(system) for system in ("standard", "256", "truecolor", None)] == [
+        "ansi",
+        "specdash",
+        "specdash",
+        "specdash",
+    ]
+    monkeypatch.setattr(themes.constants, "COLOR_SYSTEM", "standard")
+    assert themes.theme_for(themes.colour_system()) == "ansi"
+
+
 async def test_a_broken_file_that_nobody_asked_for_is_said_on_the_screen(own: Path, make_app: Make) -> None:
     write(own, "broken", "primary = 1")
     app = make_app(states.source(states.serving()), troubles=outfit(None).troubles)

@@ -22,6 +22,7 @@ STILL_NEWS_S = 600.0
 
 _LONGEST = 160
 _XID_HEAD = re.compile(r"^.*?NVRM: Xid \([^)]*\): (?P<rest>\d+.*)")
+_XID_LINE = re.compile(r"NVRM: Xid \((?:PCI:)?(?P<bus>[0-9a-fA-F:.]+)\): (?P<rest>\d+.*)")
 _TIME_HEAD = re.compile(r"^\[ *[\d.]+\] ")
 
 
@@ -85,6 +86,13 @@ def _words(finding: KernelFinding, gpus: tuple[Gpu, ...]) -> str:
     card = f"GPU {index}" if index is not None else f"GPU at {finding.bus}"
     xid = _XID_HEAD.match(text)
     return f"{card}: Xid {xid['rest']}"[:_LONGEST] if xid else f"{card}: {text}"[:_LONGEST]
+
+
+def xids(lines: Iterable[KernelLine], bus: str | None) -> list[tuple[float, str]]:
+    """When, and ``79, GPU has fallen off the bus.``: the driver's reports about the card at that address."""
+    place = place_of(bus)
+    found = ((line.at, _XID_LINE.search(line.text)) for line in lines)
+    return [(at, told["rest"][:_LONGEST]) for at, told in found if told and place_of(told["bus"]) == place]
 
 
 def place_of(bus: str | None) -> tuple[int, ...] | None:

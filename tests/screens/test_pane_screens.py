@@ -32,3 +32,8 @@ def test_a_box_per_card(size: tuple[int, int], snap_compare: Compare) -> None:
 @pytest.mark.parametrize("size", [(120, 40), (200, 50)], ids=["120x40", "200x50"])
 def test_serving_with_latencies(size: tuple[int, int], snap_compare: Compare) -> None:
     assert snap_compare(app_for(panes.measured()), terminal_size=size, run_before=settle)
+
+
+@pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
+def test_all_about_a_card(size: tuple[int, int], snap_compare: Compare) -> None:
+    assert snap_compare(app_for(panes.looked_into()), terminal_size=size, run_before=opened("1", "enter"))

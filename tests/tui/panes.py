@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.frames import CardHealth, KernelLine
 from specdash.monitor.state import Figures, HostState, Latency, Owner
 from tests.tui.states import NOW, cards, gpu, serving
 
@@ -56,3 +57,37 @@ def untold() -> HostState:
     )  # fmt: skip
     one = msgspec.structs.replace(base.servers[0], figures=figures)
     return msgspec.structs.replace(base, servers=(one,))
+
+
+def looked_into() -> HostState:
+    """A card with two owners in a container, errors in its memory, a link down and two reports."""
+    base = odd_cards()
+    first = base.gpus[0]
+    rank, other = first.owners
+    inside = msgspec.structs.replace(rank, container="docker:0123456789ab", inner_pid=17)
+    steps = range(1, 121)
+    first = msgspec.structs.replace(
+        first,
+        card=msgspec.structs.replace(first.card, bus="00000000:17:00.0"),
+        owners=(inside, other),
+        sampled_at=tuple(NOW - 120 + step for step in steps),
+        owned_history={
+            rank.pid: tuple(None if step < 20 else min(90, step) * 1024 for step in steps),
+            other.pid: tuple(None if step < 70 else 30 * 1024 for step in steps),
+        },
+    )
+    health = CardHealth(
+        index=0, ecc=True, ecc_pending=True,
+        corrected=3, uncorrected=1, corrected_ever=12, uncorrected_ever=1,
+        rows_remapped=2, rows_pending=True, nvlinks=18, nvlinks_up=17, nvlink_errors=5,
+        mem_mhz=3201, mem_max_mhz=3201, pstate=0,
+    )  # fmt: skip
+    kernel = (
+        KernelLine(
+            at=NOW - 700, text="NVRM: Xid (PCI:0000:17:00): 63, pid=4243, Row Remapper: New row marked"
+        ),
+        KernelLine(at=NOW - 300, text="NVRM: Xid (PCI:0000:65:00): 31, pid=9, another card"),
+        KernelLine(at=NOW - 61, text="NVRM: Xid (PCI:0000:17:00): 94, pid=4243, Contained ECC error"),
+    )
+    gpus = (first, *base.gpus[1:])
+    return msgspec.structs.replace(base, gpus=gpus, health={0: (NOW - 8, health)}, kernel=kernel)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from specdash.monitor.state import Gpu, HostState, Owner, Rank, Server
 from specdash.tui import say
-from specdash.tui.chart import chart
-from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, row, wrap
+from specdash.tui.chart import braille, chart, gutter
+from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, pad, row, wrap
+from specdash.tui.widgets.gpuhealth import health_rows
 from specdash.tui.widgets.gpulines import HOT_C, is_old, memory_bar, short_name
 
 CHART_ROWS = 5
-SIZES = (18, -8, -9, -9, -7, -8, 0)
+SIZES = (18, -8, -9, -9, -7, -8, 2, 22, 0)
+LABEL_CELLS = 12
+"""Left of the scale of the charts: whose it is."""
+BESIDE = 100
+"""Cells from which the container has a column."""
+STRIP_ROWS, STRIPS = 2, 4
+VALUE_CELLS = 11
 THROTTLE_WORDS: Final = {
     "application clocks": "somebody has set lower application clocks",
     "power cap": "it would draw more power than its limit allows",
@@ -36,8 +43,9 @@ def gpu_title(gpu: Gpu) -> Row:
 
 def gpu_rows(state: HostState, gpu: Gpu, server: Server | None, width: int) -> list[Row]:
     """Memory with its recent past, work, whose it is, and what is wrong."""
-    out = [*_troubles(state, gpu, width), *_memory(gpu, width), *_chart(gpu, width), ()]
+    out = [*_troubles(state, gpu, width), *_memory(gpu, width), *_chart(gpu, state.now, width), ()]
     out += [cut(line, width) for line in _work(gpu)]
+    out += health_rows(state, gpu, width)
     out += [(), *_owners(state, gpu, server, width)]
     return [*out, (), *_fine_print(state, gpu, width)]
 
@@ -74,16 +82,74 @@ def _memory(gpu: Gpu, width: int) -> list[Row]:
     return [row(dim("memory   "), words, "   ", *memory_bar(gpu, room))]
 
 
-def _chart(gpu: Gpu, width: int) -> list[Row]:
-    """Memory in use, against the whole card; one value a sample, the newest at the right."""
+def _chart(gpu: Gpu, now: float, width: int) -> list[Row]:
+    """Memory in use against the whole card, the newest at the right; below it the share of each owner."""
     total, history = gpu.card.total_mib, gpu.used_history
     if len(history) < 2 or not total:
         return []
-    room = min(width, 68)
-    shown = min(len(history), room * 2)
-    used = [share * total / 1024 for share in history]
-    since = f"{say.plural(shown, 'sample')} ago"
-    return [(), *chart(used, room, CHART_ROWS, high=total / 1024, unit="GiB", since=since, number=_whole)]
+    high = total / 1024
+    edge = gutter(0.0, high, _whole)
+    room = min(width - LABEL_CELLS - VALUE_CELLS, 64 + edge)
+    shown = min(len(history), 2 * (room - edge))
+    known = len(gpu.sampled_at) == len(history)
+    since = f"{say.age(now - gpu.sampled_at[-shown])} ago" if known else say.plural(shown, "sample") + " ago"
+    used = [share * high for share in history]
+    lines = chart(used, room, CHART_ROWS, high=high, unit="GiB", since=since, number=_whole)
+    rows = [row(dim(pad("in use" if at == 0 else "", LABEL_CELLS)), line) for at, line in enumerate(lines)]
+    return [(), *rows, *_strips(gpu, used, high, (edge, room))]
+
+
+def _strips(gpu: Gpu, used: Sequence[float], high: float, size: tuple[int, int]) -> list[Row]:
+    """One strip an owner, on the same scale; none where a single owner has all of it."""
+    known = {pid: v for pid, v in gpu.owned_history.items() if len(v) == len(used)}
+    names = {owner.pid: owner_name(owner) for owner in gpu.owners}
+    owned = [
+        (
+            names.get(pid, f"{pid}, gone"),
+            [None if mib is None else mib / 1024 for mib in values],
+            pid in names,
+        )
+        for pid, values in known.items()
+    ]
+    owned.sort(key=lambda one: -(one[1][-1] or 0.0))
+    if len(owned) < 2 and not gpu.orphan_mib:
+        return []
+    out = [line for name, values, here in owned[:STRIPS] for line in _strip(name, values, high, size, here)]
+    if gpu.orphan_mib:
+        sums = [sum(values[at] or 0.0 for _, values, _ in owned) for at in range(len(used))]
+        rest = [max(0.0, whole - sums[at]) for at, whole in enumerate(used)]
+        rest[-1] = gpu.orphan_mib / 1024  # what the driver keeps for itself is nobody's orphan
+        out += _strip("nobody", rest, high, size, True, "orphan")
+    hidden = len(owned) - STRIPS
+    return [*out, row(dim(f"and {say.plural(hidden, 'owner')} more"))] if hidden > 0 else out
+
+
+def _strip(
+    name: str,
+    values: Sequence[float | None],
+    high: float,
+    size: tuple[int, int],
+    here: bool,
+    tone: Tone = "plain",
+) -> list[Row]:
+    edge, room = size
+    dots = braille(values, room - edge, STRIP_ROWS, 0.0, high, filled=True)
+    now = values[-1]
+    value = "not told" if now is None and here else f"{now or 0.0:.1f} GiB"
+    return [
+        row(
+            Span(pad(name if at == 0 else "", LABEL_CELLS), "dim" if tone == "plain" else tone),
+            dim(" " * (edge - 1) + "│"),
+            Span(line, "bar" if tone == "plain" else tone),
+            Span(f" {value}" if at == STRIP_ROWS - 1 else "", tone),
+        )
+        for at, line in enumerate(dots)
+    ]
+
+
+def owner_name(owner: Owner) -> str:
+    """``TP0 4243``."""
+    return owner.label if str(owner.pid) in owner.label else f"{owner.label} {owner.pid}"
 
 
 def _whole(value: float) -> str:
@@ -114,11 +180,18 @@ def _owners(state: HostState, gpu: Gpu, server: Server | None, width: int) -> li
         return [row(dim("owners   "), dim("the driver does not tell here"))]
     if not gpu.owners:
         return [row(dim("owners   "), dim("nobody"))]
-    titles = ("owner", "GiB", "pid", "inside", "state", "CPU", "  server")
+    contained = any(owner.container for owner in gpu.owners)
+    beside = contained and width >= BESIDE
+    where = ("container", "server") if beside else ("server", "")
+    titles = ("owner", "GiB", "pid", "inside", "state", "CPU", "", *where)
     ranks = {rank.pid: rank for one in state.servers for rank in one.ranks}
     names = {one.key: one.name for one in state.servers}
     out = [cut(row(dim(columns(titles, SIZES))), width)]
-    out += [cut(_owner(o, ranks.get(o.pid), names.get(o.server or "")), width) for o in gpu.owners]
+    for owner in gpu.owners:
+        told = _owner(owner, ranks.get(owner.pid), names.get(owner.server or ""), beside=beside)
+        out.append(cut(told, width))
+        if owner.container and not beside:
+            out.append(row(dim(f"  in {owner.container}")))
     lagging = server.lagging if server else ()
     for owner in gpu.owners:
         if owner.label in lagging:
@@ -126,16 +199,17 @@ def _owners(state: HostState, gpu: Gpu, server: Server | None, width: int) -> li
     return out
 
 
-def _owner(owner: Owner, rank: Rank | None, server: str | None) -> Row:
+def _owner(owner: Owner, rank: Rank | None, server: str | None, *, beside: bool) -> Row:
     known: Tone = "plain" if owner.known else "orphan"
     cpu = "—" if rank is None or rank.cpu_pct is None else f"{rank.cpu_pct:.0f} %"
     texts = (
         owner.label, say.gib(owner.mib), str(owner.pid),
         str(owner.inner_pid) if owner.inner_pid is not None else "—",
-        rank.state if rank else "—", cpu,
-        "  " + (server or ("not seen in this process table" if not owner.known else "")),
+        rank.state if rank else "—", cpu, "",
     )  # fmt: skip
-    return row(Span(columns(texts, SIZES), known))
+    where = server or ("not seen in this process table" if not owner.known else "")
+    tail = columns((owner.container or "—", where), SIZES[7:]) if beside else where
+    return row(Span(columns(texts, SIZES[:7]) + tail, known))
 
 
 def _fine_print(state: HostState, gpu: Gpu, width: int) -> list[Row]:

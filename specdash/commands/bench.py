@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, NoConnection, Refused, acting_options, say, scene
+from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene
 from specdash.commands.benchload import load_options, loads_of
+from specdash.commands.benchtold import Lost, run_benchmark, table_lines
 from specdash.commands.keeping import document, tell
 from specdash.commands.numbers import Number
 from specdash.errors import SpecdashError
@@ -21,16 +20,16 @@ from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
-    from specdash.measuring.benchmark import Benchmark, Generator, Host
+    from specdash.measuring.benchmark import Generator, Host
     from specdash.measuring.course import Course
-
-Lost = Callable[[], Coroutine[Any, Any, str]]
 
 
 @click.command(short_help="How fast a server is; kept, so that it can be compared.")
 @click.argument("target", metavar="TARGET|URL")
 @load_options
 @click.option("--claim", type=Number(0.001, 1e9), metavar="TOKS", help="What somebody says it reaches.")
+@click.option("--campaign", metavar="V1,V2[,…]", help="Restart into each variant of the profile in turn.")
+@click.option("--launches", type=click.IntRange(1, 20), default=2, help="Of each variant; 2.")
 @click.option("--variant", metavar="NAME", help="What is special about this launch; else its speculation.")
 @click.option("--name", metavar="NAME", help="What the runs are called in the history.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the runs; may be given again.")
@@ -46,9 +45,16 @@ def command(target: str, **given: Any) -> None:
     Examples:
       specdash bench gpubox --output 512 --repeat 5
       specdash bench http://127.0.0.1:8000 --concurrency 1,8,64 --variant eagle3-3
+      specdash bench gpubox --campaign baseline,eagle3-2,eagle3-3 --repeat 3
     """
     if given["watch"]:
         raise Refused("bench loads the server, and --watch never does")
+    if given["campaign"] is not None:
+        from specdash.commands.campaign import campaign
+
+        if "://" in target:
+            raise click.UsageError("--campaign restarts the server: give the host, not a URL")
+        sys.exit(asyncio.run(campaign(target, given)))
     measure = _measure_url if "://" in target else _measure_host
     sys.exit(asyncio.run(measure(target, given)))
 
@@ -140,7 +146,7 @@ async def carry_out(
     )
     trouble: SpecdashError | None = None
     try:
-        await _run(benchmark, lost)
+        await run_benchmark(benchmark, lost)
     except SpecdashError as error:
         trouble = error
     runs = benchmark.progress.done
@@ -152,51 +158,11 @@ async def carry_out(
     return EXIT_FAILED if not runs or any(run.trouble for run in runs) else 0
 
 
-async def _run(benchmark: Benchmark, lost: Lost | None) -> None:
-    """To its end, telling how it goes; a first Ctrl-C stops in order, a second leaves at once."""
-    from specdash.commands.benchtold import Narrator
-
-    narrator, loop = Narrator(), asyncio.get_running_loop()
-    benchmark.subscribe(lambda: narrator.tell(benchmark.progress))
-    work = asyncio.ensure_future(benchmark.run())
-    asked = False
-
-    def interrupt() -> None:
-        nonlocal asked
-        if asked:
-            work.cancel()
-        asked = True
-        benchmark.stop()
-
-    with contextlib.suppress(NotImplementedError, RuntimeError):
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupt)
-    watch = asyncio.ensure_future(lost()) if lost is not None else None
-    try:
-        await asyncio.wait({work, watch} if watch else {work}, return_when=asyncio.FIRST_COMPLETED)
-        if watch is not None and not work.done():
-            raise NoConnection(f"the link is gone: {watch.result()}", "the run at work was not kept")
-        if work.cancelled():
-            raise SpecdashError("stopped at once: the run at work was not kept")
-        work.result()
-    finally:
-        for task in filter(None, (work, watch)):
-            task.cancel()
-        await asyncio.gather(*filter(None, (work, watch)), return_exceptions=True)
-        with contextlib.suppress(NotImplementedError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM):
-                loop.remove_signal_handler(number)
-
-
 def _tell_end(runs: Sequence[Measured], known: Sequence[Measured], *, as_document: bool) -> None:
     """The runs, and beside them what is known of the same host under the same loads."""
     from specdash.bench.export import plain
-    from specdash.bench.table import tables
-    from specdash.bench.words import text
 
     if as_document:
         document({"runs": [plain(run) for run in runs]})
-        return
-    cells, hosts = {run.cell for run in runs}, {run.host for run in runs}
-    alike = [run for run in known if run.cell in cells and run.host in hosts]
-    tell(text(tables(alike or runs, history=known)))
+    else:
+        tell(iter(table_lines(runs, known)))

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import signal
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import say
+from specdash.commands.acting import NoConnection, say
+from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
+    from specdash.measuring.benchmark import Benchmark
     from specdash.measuring.progress import Progress
+
+Lost = Callable[[], Coroutine[Any, Any, str]]
 
 TELL_EVERY_S = 10.0
 """Without a terminal a line now and then is enough."""
@@ -55,6 +63,53 @@ class Narrator:
         if self._shown:
             click.echo("\r\x1b[2K", nl=False, err=True)
             self._shown = False
+
+
+async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measured, ...]:
+    """To its end, telling how it goes; a first Ctrl-C stops in order, a second leaves at once.
+
+    ``lost``: ends with the reason once the link is given up. Raises ``SpecdashError``.
+    """
+    narrator, loop = Narrator(), asyncio.get_running_loop()
+    benchmark.subscribe(lambda: narrator.tell(benchmark.progress))
+    work = asyncio.ensure_future(benchmark.run())
+    asked = False
+
+    def interrupt() -> None:
+        nonlocal asked
+        if asked:
+            work.cancel()
+        asked = True
+        benchmark.stop()
+
+    with contextlib.suppress(NotImplementedError, RuntimeError):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, interrupt)
+    watch = asyncio.ensure_future(lost()) if lost is not None else None
+    try:
+        await asyncio.wait({work, watch} if watch else {work}, return_when=asyncio.FIRST_COMPLETED)
+        if watch is not None and not work.done():
+            raise NoConnection(f"the link is gone: {watch.result()}", "the run at work was not kept")
+        if work.cancelled():
+            raise SpecdashError("stopped at once: the run at work was not kept")
+        return work.result()
+    finally:
+        for task in filter(None, (work, watch)):
+            task.cancel()
+        await asyncio.gather(*filter(None, (work, watch)), return_exceptions=True)
+        with contextlib.suppress(NotImplementedError, ValueError):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                loop.remove_signal_handler(number)
+
+
+def table_lines(runs: Sequence[Measured], known: Sequence[Measured]) -> tuple[str, ...]:
+    """The runs, and beside them what is known of the same host under the same loads."""
+    from specdash.bench.table import tables
+    from specdash.bench.words import text
+
+    asked, hosts = {run.cell for run in runs}, {run.host for run in runs}
+    alike = [run for run in known if run.cell in asked and run.host in hosts]
+    return tuple(text(tables(alike or runs, history=known)))
 
 
 def live_words(progress: Progress) -> str:

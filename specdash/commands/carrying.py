@@ -48,7 +48,7 @@ async def carry_out(here: Scene, kind: Kind, prepare: Prepare) -> int:
             click.echo(as_json(plan))
         raise SpecdashError(plan.refusal)
     confirm(plan, yes=here.given["yes"])
-    plan = await _perform(here, desk, plan)
+    plan = await perform(here, desk, plan)
     if plan.kind == "undo":
         _note_undone(here, plan)
     click.echo(as_json(plan) if as_document else plan.summary())
@@ -137,7 +137,7 @@ def confirm(plan: Plan, *, yes: bool) -> None:
         raise Refused("not confirmed: nothing was done")
 
 
-async def _perform(here: Scene, desk: Desk, plan: Plan) -> Plan:
+async def perform(here: Scene, desk: Desk, plan: Plan) -> Plan:
     """Carry it out, telling each change; a first Ctrl-C begins no further step, a second leaves at once."""
     narrator = Narrator()
     desk.subscribe(lambda: narrator.tell(desk.plan))

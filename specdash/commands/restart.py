@@ -23,10 +23,11 @@ def command(target: str, **given: Any) -> None:
     has now; what could not be read is said. Nothing is stopped for a launch whose preflight is red already.
     Where no server lives any more, the last one is launched.
     """
-    run(target, given, "restart", _prepare)
+    run(target, given, "restart", prepare)
 
 
-async def _prepare(here: Scene) -> Plan:
+async def prepare(here: Scene) -> Plan:
+    """The plan for the server that is meant, into ``here.given["variant"]`` where one is named."""
     from specdash.commands.wishing import wish_for, wish_to_launch
     from specdash.operations import launch
     from specdash.operations.acts import Hands

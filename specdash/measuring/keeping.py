@@ -20,11 +20,13 @@ class Keeper:
     """Keeps runs. ``complain`` is told of each run that could not be kept; the run itself is not lost."""
 
     def __init__(self, complain: Callable[[str], None], *, name: str = "", tags: Sequence[str] = ()) -> None:
-        self._complain, self._name, self._tags = complain, name, tuple(tags)
+        self._complain, self._name = complain, name
+        self.tags = tuple(tags)
+        """What every run is marked with."""
 
     def keep(self, run: Measured, events: Sequence[AnyEvent]) -> Measured:
         """The run with its number; without one where the history cannot be written."""
-        run = msgspec.structs.replace(run, name=self._name, tags=self._tags)
+        run = msgspec.structs.replace(run, name=self._name, tags=self.tags)
         try:
             kept = Runs(place())
             try:

@@ -1,0 +1,189 @@
+"""``specdash bench TARGET --campaign V1,V2,…``: restart into each variant in turn, measure, and compare."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene
+from specdash.commands.benchload import loads_of
+from specdash.commands.benchtold import run_benchmark, table_lines
+from specdash.commands.keeping import document
+from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.bench.plan import Workload
+    from specdash.bench.record import Measured
+    from specdash.measuring.campaign import Place
+    from specdash.measuring.keeping import Keeper
+    from specdash.operations.plan import Plan
+
+
+async def campaign(target: str, given: dict[str, Any]) -> int:
+    """Show it, ask once, carry it out from where it was cut off. Returns the exit code."""
+    from specdash.measuring.campaign import name_of, order, unfinished
+    from specdash.measuring.keeping import Keeper
+    from specdash.operations.wishes import variant_of
+    from specdash.profile import load
+
+    profile = load(given["profile"])
+    named = profile.host_of(target)
+    if named is not None and named[1].watch:
+        raise Refused(f"bench restarts the server, and the profile says watch = true for {named[0]}")
+    variants = [word.strip() for word in given["campaign"].split(",") if word.strip()]
+    if len(variants) < 2 or len(set(variants)) < len(variants):
+        raise click.UsageError("--campaign takes two variants or more, each once")
+    for name in variants:
+        variant_of(profile, name)
+    loads, repeat = loads_of("host:1", given, profile)
+    stages = order(variants, given["launches"])
+    keeper = Keeper(_complain, name=given["name"] or "")
+    name = name_of(target, variants, loads, repeat, given["launches"])
+    known = await asyncio.to_thread(keeper.known)
+    tag, here = unfinished(known, name, stages, len(loads), repeat)
+    keeper.tags = (*given["tags"], tag)
+    async with scene(target, given, outside=True) as place:
+        work = Campaign(place, stages, loads, repeat, keeper, tag)
+        return await work.run(here)
+
+
+def _complain(words: str) -> None:
+    say(clean_line(f"▲ {words}"))
+
+
+class Campaign:
+    """One campaign on one host."""
+
+    def __init__(
+        self,
+        here: Scene,
+        stages: Sequence[str],
+        loads: Sequence[Workload],
+        repeat: int,
+        keeper: Keeper,
+        tag: str,
+    ) -> None:
+        self._here, self._stages, self._loads, self._repeat = here, stages, loads, repeat
+        self._keeper, self._tag = keeper, tag
+        self._agreed = False
+
+    async def run(self, place: Place) -> int:
+        """From this place to its end."""
+        from specdash.operations.plan import as_json
+
+        runs, given = place.runs, self._here.given
+        first = None if self._lives(place) else await self._restart_plan(self._stages[place.stage])
+        for line in self._shown(place, first):
+            click.echo(clean_line(line), err=given["json"] or not given["dry_run"])
+        if given["dry_run"]:
+            if given["json"] and first is not None:
+                click.echo(as_json(first))
+            return 0
+        self._agree(first)
+        for stage in range(place.stage, len(self._stages)):
+            variant = self._stages[stage]
+            say(f"launch {stage + 1} of {len(self._stages)}: {clean_line(variant)}")
+            if not (stage == place.stage and self._lives(place)):
+                runs = 0
+                await self._restart(first if stage == place.stage else None, variant)
+            await self._measure(variant, self._repeat - runs)
+            runs = 0
+            for line in table_lines(self._mine(), self._keeper.known()):
+                say(clean_line(line))
+        mine = self._mine()
+        if given["json"]:
+            from specdash.bench.export import plain
+
+            document({"campaign": self._tag, "runs": [plain(run) for run in mine]})
+        else:
+            for line in table_lines(mine, self._keeper.known()):
+                click.echo(clean_line(line))
+        return EXIT_FAILED if any(run.trouble for run in mine) else 0
+
+    def _shown(self, place: Place, first: Plan | None) -> list[str]:
+        from specdash.commands.carrying import shown
+        from specdash.measuring.course import load_words
+
+        names, many = ", ".join(dict.fromkeys(self._stages)), len(self._stages)
+        out = [f"campaign on {self._here.state.target}: {names} ({self._tag})"]
+        if place.stage or place.runs:
+            out.append(f"  it was cut off and goes on with launch {place.stage + 1} of {many}")
+        left = enumerate(self._stages[place.stage :], place.stage + 1)
+        out += [f"  {number} restart into {name}, one token, {self._repeat} runs" for number, name in left]
+        out += [f"    each run: {load_words(load)}" for load in self._loads]
+        if first is not None:
+            out += ["", "the first of these restarts, literally:", *(f"  {line}" for line in shown(first))]
+        return out
+
+    def _agree(self, first: Plan | None) -> None:
+        """One yes for all of it: the later restarts do the same to the same server."""
+        from specdash.commands.carrying import confirm
+
+        yes = bool(self._here.given["yes"])
+        if first is not None:
+            if first.refusal:
+                raise SpecdashError(first.refusal)
+            confirm(first, yes=yes)
+        elif not yes:
+            import sys
+
+            if not (sys.stdin.isatty() and sys.stderr.isatty()):
+                raise Refused("the campaign was not confirmed", "--yes does it without asking")
+            if not click.confirm("go on?", default=False, err=True):
+                raise Refused("not confirmed: nothing was done")
+
+    async def _restart_plan(self, variant: str) -> Plan:
+        from specdash.commands.restart import prepare
+
+        self._here.given["variant"] = variant
+        return await prepare(self._here)
+
+    async def _restart(self, plan: Plan | None, variant: str) -> None:
+        from specdash.commands.carrying import perform
+
+        plan = plan or await self._restart_plan(variant)
+        if plan.refusal:
+            raise SpecdashError(f"{variant}: {plan.refusal}", "the same command goes on from here")
+        done = await perform(self._here, desk_of(self._here), plan)
+        if not done.ok:
+            raise SpecdashError(done.summary(), "the same command goes on from here")
+
+    async def _measure(self, variant: str, repeat: int) -> None:
+        from specdash.commands.carrying import link_is_lost
+        from specdash.measuring.benchmark import Benchmark
+        from specdash.measuring.course import Course, subject_of, url_of
+        from specdash.measuring.onhost import HostGenerator
+        from specdash.operations.wishes import choose, of_profile
+
+        here = self._here
+        server = choose(here.state.servers, here.given["server"])
+        known = of_profile(here.profile, here.host_name, server)
+        key = here.given["key_env"] or (here.profile.servers[known].api_key_env if known else None)
+        loads, _ = loads_of(url_of(server), {**here.given, "key_env": key}, here.profile)
+        course = Course(subject=subject_of(here.state, server, variant=variant), loads=loads, repeat=repeat)
+        benchmark = Benchmark(
+            course,
+            HostGenerator(here.session, server.key),
+            keep=self._keeper.keep,
+            host=here.session,
+            known=self._keeper.known(),
+        )
+        runs = await run_benchmark(benchmark, lambda: link_is_lost(here))
+        if any(run.run.cancelled for run in runs):
+            raise SpecdashError("stopped", "the same command goes on from here")
+
+    def _lives(self, place: Place) -> bool:
+        """The start of the server that the last runs were made with is still there."""
+        from specdash.bench.fingerprint import launch_of
+
+        state = self._here.state
+        return bool(place.launch) and any(
+            server.gone_at is None and launch_of(state, server) == place.launch for server in state.servers
+        )
+
+    def _mine(self) -> tuple[Measured, ...]:
+        return tuple(run for run in self._keeper.known() if self._tag in run.tags)

@@ -91,12 +91,17 @@ def _read(signal: Signal, evidence: Evidence, limits: Limits) -> Sign:
     return read_sign(signal, evidence, limits.at_once, limits.thresholds)
 
 
+_SAME_MOMENT_S = 2.0
+"""Signals are read a second apart, or two."""
+
+
 def _last_life(signs: list[Sign], evidence: Evidence) -> tuple[float | None, str | None]:
-    """What moved last, and when; of equals the one that the phase counts first."""
+    """What moved last, and when; of those of about the same moment the one that the phase counts first."""
     known = [(sign.age_s, sign.signal) for sign in signs if sign.age_s is not None]
     if not known:
         return None, None
-    age_s, signal = min(known, key=lambda one: one[0])
+    age_s = min(age for age, _ in known)
+    signal = next(signal for age, signal in known if age <= age_s + _SAME_MOMENT_S)
     return age_s, "look" if signal == "tokens" and not evidence.tokens_seen else signal
 
 

@@ -203,13 +203,9 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
         requests=memory.figures.requests,
     )
     moved = msgspec.structs.replace(memory.moved, loads_at=stamp or None)
-    if fresh and running:
-        # At first sight the stamp may be hours old: what is not newer than itself proves nothing of now.
-        known = memory.moved.loads_at is not None
-        made = answer.at if known and speed > 0 else moved.generated_at
-        moved = msgspec.structs.replace(
-            moved, tokens_at=min(stamp, answer.at), tokens_seen=True, generated_at=made
-        )
+    if fresh and running and speed > 0 and memory.moved.loads_at is not None:
+        # At first sight the stamp tells that the scheduler lives, and of no token.
+        moved = msgspec.structs.replace(moved, tokens_at=stamp, tokens_seen=True, generated_at=stamp)
     memory = _accept(memory, figures, drafted=fresh and running > 0)
     return _with_figures(memory, figures, moved)
 

@@ -133,6 +133,13 @@ def test_a_quiet_phase_with_life_says_when_it_last_progressed() -> None:
     assert (bar.value, bar.age_s, bar.says) == ("3/64", 620, "flat")
 
 
+def test_the_age_of_the_last_life_names_whose_it_is() -> None:
+    assert judge(**still("weights", 620, read_age_s=1.2, cpu_age_s=0.0)).by == "read"
+    assert judge(**still("weights", 620, cpu_age_s=0.0)).by == "cpu"
+    assert judge(**still("serving", 9, running=1, batch_age_s=30.0)).by == "tokens"
+    assert judge(**still("serving", 9, running=1, batch_age_s=30.0, tokens_seen=False)).by == "look"
+
+
 # --- what cannot be read ---
 
 

@@ -145,6 +145,21 @@ def test_what_is_at_work_in_a_stalled_server_is_shown_as_failed() -> None:
     assert "◐ graphs 4/8" in text_of(rail_row(first(states.capture()), 116))
 
 
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        ("read", "bytes read 4 s ago "),
+        ("compilers", "compiler at work 4 s ago "),
+        ("bar", "progress 4 s ago "),
+        ("look", "no token since we look, 4 s "),
+    ],
+)
+def test_the_meter_says_whose_age_it_is(by: str, words: str) -> None:
+    server = first(states.capture())
+    told = msgspec.structs.replace(server, verdict=msgspec.structs.replace(server.verdict, by=by))
+    assert text_of(meter_row(told, 4)).startswith(words)
+
+
 def test_the_meter_is_the_age_of_progress_against_its_limit() -> None:
     assert text_of(meter_row(first(states.capture()), 4)) == "progress 4 s ago ▰▱▱▱ limit 2:00"
     assert text_of(meter_row(first(states.capture()), 4, words=False)) == "▰▱▱▱ 0:04/2:00"

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.documents import Diagnosis, Reason
+from specdash.monitor.liveness import is_stopped
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -207,9 +208,11 @@ def stalled(server: Server, *, acts: bool = False) -> Panel:
 def suspect(server: Server) -> Panel:
     """Longer quiet than usual, and not yet a stall."""
     limit = server.verdict.limit_s
+    stopped = any(map(is_stopped, server.verdict.reasons))
+    what = "a process of it is stopped" if stopped else "quiet for longer than usual"
     below = row(dim(f"called stalled after {say.age(limit)}")) if limit is not None else ()
     return Panel(
-        row(Span("▲ quiet for longer than usual", "warn")),
+        row(Span(f"▲ {what}", "warn")),
         lambda width: _reason_rows(server.verdict.reasons, width),
         below,
     )

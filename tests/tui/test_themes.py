@@ -114,7 +114,7 @@ def test_a_terminal_of_sixteen_colours_keeps_its_own_ones(monkeypatch: pytest.Mo
         "specdash",
         "specdash",
     ]
-    monkeypatch.setattr(themes.constants, "COLOR_SYSTEM", "standard")
+    monkeypatch.setattr("textual.constants.COLOR_SYSTEM", "standard")
     assert themes.theme_for(themes.colour_system()) == "ansi"
 
 

@@ -129,10 +129,6 @@ class Exchange(object):
 
     def cancel(self, kind: str, says: str) -> None:
         """End it from our side: the connection is closed, so the server need not go on."""
-        connection = self._connection
-        if connection is not None:
-            connection.user = None
-            connection.close()
         self._finish(kind, says)
 
     def _whole(self) -> None:

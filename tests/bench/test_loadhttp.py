@@ -97,8 +97,12 @@ def test_a_line_separator_inside_json_and_a_letter_cut_in_two_do_no_harm() -> No
         assert events.feed(data[:cut]) + events.feed(data[cut:]) == [data[6:-2]]
 
 
-def test_data_over_several_lines_is_one_event() -> None:
-    assert Events().feed(b'data: {"a":\ndata: 1}\n\n') == [b'{"a":\n1}']
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_data_over_several_lines_is_one_event_wherever_it_is_cut(end: bytes) -> None:
+    data = b'data: {"a":%sdata: 1}%s%s' % (end, end, end)
+    for cut in range(1, len(data)):
+        events = Events()
+        assert events.feed(data[:cut]) + events.feed(data[cut:]) + events.flush() == [b'{"a":\n1}']
 
 
 def test_an_event_of_the_type_error_is_noticed() -> None:

@@ -26,8 +26,11 @@ AT_MOST_EVERY = 2.0
 """Seconds between two frames while nothing important has changed."""
 PATIENCE = 2.0
 """Seconds that reading one file of /proc may take."""
-SHORTEST_PAUSE, LONGEST_PAUSE, KERNEL_PAUSE = 2.0, 20.0, 120.0
+SHORTEST_PAUSE, LONGEST_PAUSE, KERNEL_PAUSE = 2.0, 60.0, 600.0
 """Seconds until a process that does not match is looked at again: half its age, or a kernel thread's."""
+UNCHANGED_PAUSE = 300.0
+"""Seconds for which the command line of an old process is not read again while it keeps its short name: who
+replaces the program, or sets a title, mostly changes that, too."""
 CALM_AFTER, CALM_PAUSE = 60.0, 3.0
 """Seconds without a new watched process, after which new ones are looked for less often."""
 MAPS_A_ROUND = 2
@@ -38,13 +41,14 @@ PORTS_BUSY, PORTS_CALM, PORTS_COST_SHARE = 1.9, 9.9, 500.0
 class Seen(object):
     """A process that we have looked at: just enough to know whether it is worth more."""
 
-    __slots__ = ("check_at", "matched", "ppid", "start")
+    __slots__ = ("check_at", "comm", "matched", "ppid", "read_at", "start")
 
     def __init__(self, stat: procfs.Stat) -> None:
         self.start = stat.start
         self.ppid = stat.ppid
+        self.comm = stat.comm
         self.matched = False
-        self.check_at = 0.0
+        self.check_at = self.read_at = 0.0
 
 
 class Processes(object):
@@ -168,10 +172,13 @@ class Processes(object):
             return False
         age = now - stat.start / procfs.TICKS
         seen.check_at = now + min(LONGEST_PAUSE, max(SHORTEST_PAUSE, age / 2))
+        if not new and stat.comm == seen.comm and age > UNCHANGED_PAUSE and now < seen.read_at:
+            return False
         try:
             argv = procfs.arguments(self.crew.wait_for(pid, procfs.read, folder + "/cmdline"))
         except (OSError, Stuck):
             return new
+        seen.comm, seen.read_at = stat.comm, now + UNCHANGED_PAUSE
         line = " ".join(argv)
         matched = any(pattern.search(line) for pattern in self._patterns)
         changed = matched and not seen.matched

@@ -207,7 +207,6 @@ def searched(words: str) -> Wanted:
 
 def filtered(words: str, grammar: Grammar | None) -> Wanted:
     """For a filter (see above). Raises ``PatternError``."""
-    words = words.strip()
     parts: list[Finder] = []
     rest = words
     while rest.startswith("@"):

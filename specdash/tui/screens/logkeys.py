@@ -66,9 +66,12 @@ def set_filter(board: Dashboard, words: str) -> None:
 
 
 def leave(board: Dashboard) -> bool:
-    """esc: stop looking, then take the filter away; whether there was one of them."""
+    """esc: stop looking, then take a search among filtered lines away, then the filter; whether one was."""
     log = _log(board)
     if log.stop_looking():
+        return True
+    if log.filter_words and log.needle:
+        log.find("")
         return True
     if log.filter_words:
         log.filter("")

@@ -87,7 +87,9 @@ class LogPane(LogReader):
             if self.waiting:
                 title = row(title, dim(f" +{say.plural(self.waiting, 'line')}"))
         if not buffer.whole:
-            return row(title, *self._sought(buffer)), row(dim("the last lines; those before are on their way"))
+            return row(title, *self._sought(buffer)), row(
+                dim("the last lines; those before are on their way")
+            )
         words = [say.plural(buffer.lines, "line")]
         if self.current is not None:
             words[0] = f"line {self.current:,} of {buffer.lines:,}"
@@ -106,7 +108,7 @@ class LogPane(LogReader):
         matches = self.lens.matches if self.lens is not None else None
         if matches is not None:
             many = f", {self.matching:,} of {say.plural(buffer.lines, 'line')}"
-            end = far or "; esc takes it away"
+            end = far or ("" if self.needle else "; esc takes it away")
             out.append(row(Span("  filter: ", "accent"), Span(self.filter_words), dim(many + end)))
         if self.needle:
             hit = self.landed

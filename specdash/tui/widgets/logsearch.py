@@ -97,10 +97,12 @@ class LogSearch(LogView):
         if not self._working:
             return
         until = time.perf_counter() + SLICE_S
-        while time.perf_counter() < until:
-            if not self._more():
-                self._finish()
-                return
+        while self._more():
+            if time.perf_counter() >= until:
+                break
+        else:
+            self._finish()
+            return
         self.set_timer(REST_S, self._work)
         if self.lens is not None and self.lens.matches is not None:
             self._show_more()
@@ -175,13 +177,13 @@ class LogSearch(LogView):
         if self.sought is None:
             self._tell(row(dim("nothing is searched for: / begins")))
         else:
-            self._start(lambda: self._land(back))
+            here = self.here
+            self._start(lambda: self._land(here, back))
 
-    def _land(self, back: bool) -> None:
+    def _land(self, here: int, back: bool) -> None:
         hits, lens = self._matches(), self.lens
         if hits is None or lens is None or self.sought is None:
             return
-        here = self.here
         found = logjump.hit(hits, lens.buffer.lines if hits.open else None, here, back=back)
         self.landed = found
         if found is None:
@@ -189,10 +191,9 @@ class LogSearch(LogView):
             return
         self.jump(found.line)
         words = row(Span(f"hit {found.number:,} of {found.many:,}"))
-        if found.many == 1:
-            self._tell(row(words, dim(": the only one")))
-        elif found.wrapped:
-            self._tell(row(words, dim(f", begun again from the {'end' if back else 'top'}")))
+        if found.wrapped:
+            again = f", begun again from the {'end' if back else 'top'}"
+            self._tell(row(words, dim(again if found.many > 1 else ": the only one")))
 
     def _hidden_words(self) -> str:
         lens = self.lens

@@ -347,6 +347,17 @@ def _long(lines: int = 12_000) -> LogBuffer:
     return buffer
 
 
+def finish(view: LogReader) -> None:
+    """Look through all the rest."""
+    while view.share is not None:
+        view._work()
+
+
+def share(view: LogReader) -> float:
+    """How far it is; -1 where nothing is looked for."""
+    return -1.0 if view.share is None else view.share
+
+
 @pytest.fixture
 def little_by_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each slice looks through one piece, as if it were a slow machine."""
@@ -362,21 +373,19 @@ async def test_a_long_search_goes_in_slices_says_how_far_it_is_and_can_be_stoppe
         await pilot.pause()
         app.view.find("line 11999 ")
         await pilot.pause()
-        assert app.view.share is not None
-        assert 0 < app.view.share < 0.5
+        assert 0 < share(app.view) < 0.5
         assert app.told == []
         assert app.view.follow, "nothing was found yet"
         app.view.move(-3)
         await pilot.pause()
         assert not app.view.follow, "keys go on"
-        while app.view.share is not None:
-            app.view._work()
+        finish(app.view)
         await pilot.pause()
         assert app.view.landed is not None
         assert app.shown[-1].startswith("▌line 11999 ")
         app.view.find("no such line")
         assert app.view.stop_looking()
-        assert app.view.share is None
+        assert share(app.view) == -1
         assert app.view.needle == ""
         app.view._work()
         await pilot.pause()
@@ -397,8 +406,7 @@ async def test_a_filter_shows_what_it_has_found_so_far_and_is_gone_when_stopped(
         buffer.append(b"new 7 after a cut\n", break_="truncated")
         app.look()
         await pilot.pause()
-        while app.view.share is not None:
-            app.view._work()
+        finish(app.view)
         await pilot.pause()
         assert app.view.matching == 1201
         assert app.shown[-2:] == [
@@ -425,10 +433,9 @@ async def test_silences_are_looked_for_in_slices_too() -> None:
         await pilot.pause()
         app.view.next_silence()
         await pilot.pause()
-        assert app.view.share is not None
+        assert share(app.view) >= 0
         assert app.told == []
-        while app.view.share is not None:
-            app.view._work()
+        finish(app.view)
         await pilot.pause()
         assert app.told[0].startswith("8:00:00 of silence before line 12,002")
 

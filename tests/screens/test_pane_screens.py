@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from specdash.tui.widgets.rail import phases
 from tests.screens.test_screens import app_for
 from tests.screens.test_screens import steady as steady
-from tests.tui import panes
+from tests.tui import panes, states
 from tests.tui.reading import settle
 
 Compare = Callable[..., bool]
@@ -37,3 +38,16 @@ def test_serving_with_latencies(size: tuple[int, int], snap_compare: Compare) ->
 @pytest.mark.parametrize("size", [(120, 40), (80, 24)], ids=["120x40", "80x24"])
 def test_all_about_a_card(size: tuple[int, int], snap_compare: Compare) -> None:
     assert snap_compare(app_for(panes.looked_into()), terminal_size=size, run_before=opened("1", "enter"))
+
+
+@pytest.mark.parametrize("phase", ["weights", "graphs"])
+def test_a_phase_rank_by_rank(phase: str, snap_compare: Compare) -> None:
+    state = states.checked()
+
+    async def open_it(pilot: Any) -> None:
+        board = await settle(pilot)
+        titles = [item.title for item in phases(state.servers[0])]
+        board.action_detail("phase", titles.index(phase))
+        await settle(pilot)
+
+    assert snap_compare(app_for(state), terminal_size=(120, 40), run_before=open_it)

@@ -113,18 +113,29 @@ def phase(title: str, width: int = 116) -> str:
 def test_a_phase_is_a_matrix_of_ranks_and_models_with_what_it_usually_takes() -> None:
     told = phase("weights").split("\n")
     assert told[0] == "✓ weights of sglang:30000   2:41"
-    assert told[1] == "usual 2:38, worst 3:10, of 6 good starts of this kind"
-    assert told[3].split() == ["rank", "target", "draft"]
-    assert told[4].split() == ["TP0", "✓", "2:41", "✓", "0:03"]
-    assert told[7].split() == ["TP3", "✓", "2:44", "○"], "it has no draft yet"
+    assert [line.split()[:3] for line in told[1:4]] == [
+        ["this", "start", "2:41"],
+        ["usual", "2:38", "▇" * 42],
+        ["worst", "3:10", "▇" * 50],
+    ]
+    assert told[4] == "0:03 longer than the median of 6 good starts of this kind"
+    assert told[6].split() == ["rank", "target", "draft"]
+    assert told[7].split() == ["TP0", "✓", "2:41", "✓", "0:03"]
+    assert told[10].split() == ["TP3", "✓", "2:44", "○"], "it has no draft yet"
+    assert told[-1] == "target: TP0 took 2:41, TP7 2:48"
+    assert "No earlier good start of this kind is known" in phase("graphs")
 
 
 def test_a_rank_that_has_shown_nothing_of_a_phase_is_in_its_matrix_and_named() -> None:
     told = phase("graphs")
     assert "✖ graphs of sglang:30000" in told
-    assert "TP0       ◐ 4/8" in told
-    assert "TP7       ◐ at work" in told
+    assert "TP0       ✖ 4/8" in told
+    assert "TP7       ✖ begun" in told
     assert "TP3       ○" in told
+    assert told.index("TP2 ") < told.index("TP3 ") < told.index("TP4 ")
+    capturing = msgspec.structs.replace(states.checked().servers[0], state="capturing")
+    item = next(item for item in phases(capturing) if item.title == "graphs")
+    assert "TP7       ◐ at work" in lines(phase_rows(capturing, item, 116))
     assert "TP3 is behind the other ranks" in told
 
 
@@ -141,7 +152,7 @@ def test_a_step_tells_when_and_where_in_the_log_each_rank_began_and_ended() -> N
     assert implied.count("its end was not printed") == 1
     failed = lines(step_rows_of(server, server.steps[2], 76))
     assert "TP0         12:36:44         —       4/8            60" in failed
-    assert "Nothing of it was seen in the log." in lines(step_rows_of(server, server.steps[3], 76))
+    assert lines(step_rows_of(server, server.steps[3], 76)) == "It has not begun."
     assert text_of(step_title(server, server.steps[2])) == "✖ graphs target decode of sglang:30000   4/8"
 
 

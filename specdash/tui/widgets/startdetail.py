@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specdash.monitor.logtime import between
-from specdash.monitor.state import Check, RailItem, Server, Step
+from specdash.monitor.state import Check, Mark, RailItem, Server, Step
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, pad, row, width_of, wrap
 from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
 from specdash.tui.widgets.logprefix import clock
 
 RANK_CELLS = 10
+BAR_NAME_CELLS, TIME_CELLS = 12, 10
 SIZES = (RANK_CELLS, -10, -10, -10, -14)
 
 
@@ -25,7 +26,8 @@ def phase_title(server: Server, item: RailItem) -> Row:
 def phase_rows(server: Server, item: RailItem, width: int) -> list[Row]:
     """What it usually takes, and a matrix: ranks down, what each phase consists of across."""
     checks = [check for check in server.checks if check.phase == item.phase]
-    return [*_usual(server, item, width), *matrix(server, checks, width), *_laggards(server, item, width)]
+    table = [*matrix(server, checks, width), *_spread(checks, width), *_laggards(server, item, width)]
+    return [*_usual(server, item, width), *table]
 
 
 def step_title(server: Server, step: Step) -> Row:
@@ -43,37 +45,90 @@ def step_rows_of(server: Server, step: Step, width: int) -> list[Row]:
         if (check.phase, check.role, check.part) == (step.phase, step.role, step.part)
     ]
     if not checks:
-        return [row(dim("Nothing of it was seen in the log."))]
+        words = "It has not begun." if step.mark == "pending" else "Nothing of it was seen in the log."
+        return [row(dim(words))]
     out = [row(dim(columns(("rank", "begun", "ended", "took", "line"), SIZES)))]
     for check in checks:
         lines = "–".join(str(line) for line in (check.begin_line, check.end_line) if line is not None)
         ended = clock(check.end_time) or "—"
-        texts = columns((check.rank or "server", clock(check.begin_time), ended, took(check), lines), SIZES)
+        texts = columns(
+            (check.rank or "server", clock(check.begin_time), ended, took(check, server), lines), SIZES
+        )
         implied = dim("  its end was not printed" if check.implied else "")
         out.append(cut(row(Span(texts, _tone(check, server)), implied), width))
     return out
 
 
-def took(check: Check) -> str:
-    """How long, as the engine says, else by the log's clock; a counter where it is at work."""
+def took(check: Check, server: Server) -> str:
+    """How long, as the engine says, else by the log's clock; a counter where it is at work, or stuck."""
     if check.end_line is None:
-        return f"{check.done}/{check.total}" if check.total else "at work"
-    seconds = check.took_s if check.took_s is not None else between(check.begin_time, check.end_time)
+        return f"{check.done}/{check.total}" if check.total else "begun" if _stuck(server) else "at work"
+    seconds = _seconds(check)
     return say.clock(seconds) if seconds is not None else "done"
+
+
+def _seconds(check: Check) -> float | None:
+    """How long it took; None while it is at work, and where nothing tells."""
+    if check.end_line is None:
+        return None
+    return check.took_s if check.took_s is not None else between(check.begin_time, check.end_time)
 
 
 def _tone(check: Check, server: Server) -> Tone:
     if check.end_line is not None:
         return "plain"
-    return "bad" if server.state in ("stalled", "crashed") else "accent"
+    return "bad" if _stuck(server) else "accent"
+
+
+def _stuck(server: Server) -> bool:
+    """What has begun and not ended in it goes on no more."""
+    return server.state in ("stalled", "crashed", "stopped")
 
 
 def _usual(server: Server, item: RailItem, width: int) -> list[Row]:
+    """This start against earlier good ones of its kind, as bars on one scale."""
+    known = [("usual", item.usual_s), ("worst", item.worst_s)]
     if item.usual_s is None and item.worst_s is None:
-        return []
+        words = "No earlier good start of this kind is known: there is nothing to compare it with."
+        return [*(row(dim(line)) for line in wrap(words, width)), ()]
+    bars = [("this start", item.took_s), *known]
+    most = max(seconds or 0.0 for _, seconds in bars) or 1.0
+    room = max(8, min(50, width - BAR_NAME_CELLS - TIME_CELLS))
+    out = [_bar(name, seconds, round((seconds or 0.0) / most * room)) for name, seconds in bars]
     many = say.plural(server.starts_known, "good start")
-    words = f"usual {say.clock(item.usual_s)}, worst {say.clock(item.worst_s)}, of {many} of this kind"
-    return [*(row(dim(line)) for line in wrap(words, width)), ()]
+    return [*out, *(row(dim(line)) for line in wrap(f"{_verdict(item)}of {many} of this kind", width)), ()]
+
+
+def _bar(name: str, seconds: float | None, cells: int) -> Row:
+    time = "—" if seconds is None else say.clock(seconds)
+    blocks = Span("▇" * cells, "bar" if name == "this start" else "faint")
+    return row(dim(pad(name, BAR_NAME_CELLS)), pad(time, TIME_CELLS - 2, right=True), "  ", blocks)
+
+
+def _verdict(item: RailItem) -> str:
+    """``0:03 longer than the median ``, while that can be said."""
+    if item.usual_s is None or item.took_s is None:
+        return "median and longest "
+    more = item.took_s - item.usual_s
+    if abs(more) < 1:
+        return "as long as the median "
+    if item.mark != "done" and more < 0:
+        return f"{say.clock(-more)} to go to the median "
+    return f"{say.clock(abs(more))} {'longer' if more > 0 else 'shorter'} than the median "
+
+
+def _spread(checks: Sequence[Check], width: int) -> list[Row]:
+    """Who was first and who was last, of each column in which the ranks differ."""
+    out: list[Row] = []
+    for group in dict.fromkeys(map(_group, checks)):
+        took = [
+            (s, c.rank) for c in checks if _group(c) == group and c.rank and (s := _seconds(c)) is not None
+        ]
+        if len(took) > 1 and max(took)[0] - min(took)[0] >= 1:
+            (least, first), (most, last) = min(took), max(took)
+            words = f"{group}: {first} took {say.clock(least)}, {last} {say.clock(most)}"
+            out.append(cut(row(dim(words)), width))
+    return [(), *out] if out else []
 
 
 def _laggards(server: Server, item: RailItem, width: int) -> list[Row]:
@@ -94,10 +149,9 @@ def matrix(server: Server, checks: Sequence[Check], width: int) -> list[Row]:
         return [row(dim("No rank has shown anything of it yet."))]
     groups = list(dict.fromkeys(map(_group, checks)))
     shown = list(dict.fromkeys(check.rank for check in checks))
-    expected = [rank.name for rank in server.ranks if rank.name not in shown and rank.name != "-"]
-    ranks: list[str | None] = sorted(shown, key=lambda rank: (rank is not None, _natural(rank)))
     if len(shown) > 1 or None not in shown:  # some ranks have spoken for themselves: the silent ones matter
-        ranks += expected
+        shown += [rank.name for rank in server.ranks if rank.name not in shown and rank.name != "-"]
+    ranks = sorted(shown, key=lambda rank: (rank is not None, _natural(rank)))
     cells = {(check.rank, _group(check)): check for check in checks}
     size = max(12, *(len(group) + 2 for group in groups))
     head = "".join(pad(group, size) for group in groups)
@@ -120,6 +174,6 @@ def _natural(rank: str | None) -> tuple[tuple[str, int], ...]:
 def _cell(check: Check | None, server: Server, size: int) -> Row:
     if check is None:
         return row(dim(pad("○", size)))
-    mark = MARK_GLYPHS["done"] if check.end_line is not None else MARK_GLYPHS["active"]
-    text = Span(f"{mark} {took(check)}", _tone(check, server))
+    mark: Mark = "done" if check.end_line is not None else "failed" if _stuck(server) else "active"
+    text = Span(f"{MARK_GLYPHS[mark]} {took(check, server)}", _tone(check, server))
     return row(text, " " * max(1, size - width_of((text,))))

@@ -34,6 +34,7 @@ COMMANDS: Final[dict[str, str]] = {
     "patch": "Change values in a config file on the host.",
     "undo": "Take the newest patch back.",
     "runbook": "A procedure, step after step; goes on where it was cut off.",
+    "notify": "Who is told of what outside the terminal.",
     "report": "What was done, when, with what evidence: Markdown or one HTML page.",
     "bench": "How fast a server is; kept, so that it can be compared.",
     "compare": "Kept benchmarks side by side: faster, slower, or not to be told apart.",
@@ -50,6 +51,11 @@ COMMANDS: Final[dict[str, str]] = {
 
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
+
+
+EXIT_CODES: Final = """\b
+Exit codes: 0 fine, 1 a problem was found or an action failed, 2 usage,
+3 could not connect, 4 refused: only watching, or not confirmed."""
 
 
 class LazyCommands(click.Group):
@@ -74,7 +80,10 @@ class LazyCommands(click.Group):
 
 
 @click.group(
-    cls=LazyCommands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]}
+    cls=LazyCommands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=EXIT_CODES,
 )
 @click.version_option(__version__, "-V", "--version", message="specdash %(version)s")
 @click.pass_context

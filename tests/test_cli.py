@@ -181,3 +181,14 @@ def test_a_thread_that_never_ends_does_not_keep_the_program_alive() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout[:4]) == (0, "said")
+
+
+def test_the_exit_codes_are_in_the_help_and_json_is_not_where_it_means_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = run(["--help"], capsys)[1]
+    assert "3 could not connect" in told
+    assert "4 refused" in told
+    for command in ("connect", "watch"):
+        assert "--json" not in run([command, "--help"], capsys)[1]
+    assert "--json" in run(["status", "--help"], capsys)[1]

@@ -17,6 +17,7 @@ from specdash.commands.screen import Stage, screen_options
 from specdash.commands.targets import check, options_from, target_options
 
 if TYPE_CHECKING:
+    from specdash.alerting.herald import Herald
     from specdash.history.recording import Recorder
     from specdash.operations.offers import Operations
     from specdash.profile import Host, Profile
@@ -55,6 +56,11 @@ def command(targets: tuple[str, ...], **given: Any) -> None:
     sys.exit(run(targets, given))
 
 
+for _param in command.params:
+    if isinstance(_param, click.Option) and _param.name == "json":
+        _param.hidden = True  # a dashboard is no document; whoever asks for one is told where it is
+
+
 def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     """Open the hosts and show them; returns the exit code."""
     if given["json"]:
@@ -85,12 +91,30 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         )
         for target, named, recorder in zip(targets, hosts, recorders, strict=True)
     ]
+    herald = _herald(profile, stage, sources, [named[0] if named else None for named in hosts])
     try:
         return asyncio.run(stage.play(sources))
     except KeyboardInterrupt:
         return stage.leave(sources)
     finally:
         _close(recorders)
+        if herald is not None:
+            herald.close()
+
+
+def _herald(
+    profile: Profile, stage: Stage, sources: Sequence[DeferredSource], names: Sequence[str | None]
+) -> Herald | None:
+    """Whoever the profile wants to be told is told for as long as the hosts are shown."""
+    if not profile.notify:
+        return None
+    from specdash.alerting.herald import Herald
+
+    herald = Herald(profile.notify, stage.complain)
+    herald.attend(sources, names)
+    known = {source.target: name for source, name in zip(sources, names, strict=True)}
+    stage.tell = lambda host, words: herald.say(known.get(host), host, words)
+    return herald
 
 
 def _open(

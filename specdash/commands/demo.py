@@ -41,6 +41,8 @@ def command(**given: Any) -> None:
         raise click.ClickException("the simulated host needs Linux: it is made of real processes in /proc")
     try:
         sys.exit(asyncio.run(_demo(**given)))
+    except BrokenPipeError:
+        raise  # nobody reads any more (``| head``): no trouble of the host
     except OSError as error:
         raise click.ClickException(f"the simulated host did not start: {error}") from error
     except KeyboardInterrupt:

@@ -102,6 +102,10 @@ async def _draw(
     for trouble in chosen.troubles:
         click.echo(f"specdash: {trouble}", err=True)
     source.jump(float("inf") if at is None else at)
+    known = [(one.name, str(one.pid)) for one in source.state.servers]
+    if server is not None and not any(server in names for names in known):
+        there = ", ".join(f"{name} ({pid})" for name, pid in known) or "none"
+        raise click.UsageError(f"no server {server!r} at that second; there: {there}")
     app = SpecdashApp(
         [source], themes=chosen.themes, theme=chosen.theme, ascii_only=ascii_only, prefer=server
     )

@@ -61,3 +61,28 @@ class Pace:
         if since >= (MORE_S if more else REST_S) or (since >= SOON_S and self._sampled != before):
             return True
         return news(states) != self._news
+
+
+class Speed:
+    """How fast the clock of a host turns, seen against ours: only a simulated one differs."""
+
+    WINDOW_S = 8.0
+    LEAST_S = 3.0
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, list[tuple[float, float]]] = {}
+
+    def of(self, state: HostState) -> int | None:
+        """So many times as fast as ours; None where that is ours, or cannot be said yet."""
+        if state.host is None or not state.host.simulated:
+            return None
+        ours = self._clock()
+        seen = [pair for pair in self._seen.get(state.target, []) if ours - pair[0] <= self.WINDOW_S]
+        self._seen[state.target] = [*seen, (ours, state.now)]
+        if not seen or ours - seen[0][0] < self.LEAST_S:
+            return None
+        rate = (state.now - seen[0][1]) / (ours - seen[0][0])
+        step = 5 if rate >= 10 else 1  # a number that trembles would only disturb
+        times = step * round(rate / step)
+        return times if times >= 2 else None

@@ -27,7 +27,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "text_alpha": (int, float),
     "variables": (dict,),
 }
-_OWN_STYLES: Final = {"dim-style": "none", "faint-style": "none"}
+_OWN_STYLES: Final = {"dim-style": "none", "faint-style": "none", "flag-style": "bold"}
 
 
 class ThemeError(ValueError):
@@ -54,7 +54,7 @@ def own_variables(theme: Theme) -> dict[str, str]:
         "hit-foreground": "ansi_black" if theme.ansi else theme.background or "#101418",
         "hit-background": theme.warning or theme.primary,
         **_OWN_STYLES,
-        **({"dim-style": "dim"} if theme.ansi else {}),
+        **({"dim-style": "dim", "flag-style": "bold reverse"} if theme.ansi else {}),
     }
 
 

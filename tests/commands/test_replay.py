@@ -48,6 +48,18 @@ def test_a_screenshot_shows_that_second(tmp_path: Path, capsys: pytest.CaptureFi
     assert "Worker" in text
 
 
+def test_a_screenshot_is_of_the_server_that_was_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    drawing = tmp_path / "hang.svg"
+    shot = ("replay", HANG, "--at", "167", "--screenshot", str(drawing), "--server")
+    code, _, err = specdash(capsys, *shot, "sglang:30000")
+    assert code == 2
+    assert "no server 'sglang:30000' at that second; there: vllm:8000 (" in err
+    assert specdash(capsys, *shot, "vllm:8000")[0] == 0
+    assert "STALLED" in drawing.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("size", ["120", "120x", "x40", "axb", "120x40x2"])
 def test_a_size_that_is_none_is_a_wrong_call(size: str, capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = specdash(capsys, "replay", HANG, "--screenshot", "x.svg", "--size", size)

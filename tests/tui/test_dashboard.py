@@ -61,7 +61,7 @@ async def test_a_small_window_shows_the_sentence_of_truth_alone(make_app: Make) 
         text = " ".join(screen_text(app).split())
         assert "✖ STALLED 8:02:51" in text
         assert "no progress for 8:02:51 in graph capture" in text
-        assert "more from 60×16 on" in text
+        assert "show more; this window has" in text
         await pilot.resize_terminal(120, 40)
         await settle(pilot)
         assert "why it is called stalled" in screen_text(app)

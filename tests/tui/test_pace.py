@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor.state import HostState
-from specdash.tui.pace import REST_S, SOON_S, Pace
+from specdash.tui.pace import REST_S, SOON_S, Pace, Speed
 from specdash.tui.widgets.panel import PanelPane
 from specdash.tui.widgets.steps import StepsPane
 from tests.tui import states
@@ -113,3 +113,24 @@ async def test_evidence_that_comes_and_goes_does_not_move_the_panes_below(make_a
         source.set(states.degraded())
         await settle(pilot)
         assert board.query_one("#panel", PanelPane).size.height < tall, "another situation starts anew"
+
+
+def test_the_clock_of_a_made_up_host_is_told_as_so_many_times_ours() -> None:
+    ours = [0.0]
+    speed = Speed(lambda: ours[0])
+    made_up = states.picture(host=states.host(simulated=True))
+
+    def after(seconds: float, *, theirs: float, state: HostState) -> tuple[HostState, int | None]:
+        ours[0] += seconds
+        state = msgspec.structs.replace(state, now=state.now + theirs)
+        return state, speed.of(state)
+
+    state, told = after(0, theirs=0, state=made_up)
+    assert told is None, "nothing can be said yet"
+    for _ in range(6):
+        state, told = after(1, theirs=31, state=state)
+    assert told == 30
+    for _ in range(10):
+        state, told = after(1, theirs=1, state=state)
+    assert told is None, "it turns as ours does"
+    assert Speed(lambda: ours[0]).of(states.serving()) is None

@@ -445,7 +445,8 @@ def test_a_lost_link_says_since_when_why_and_what_is_tried_next() -> None:
 def test_a_tiny_window_still_says_host_state_and_the_sentence_of_truth(make: Callable[[], HostState]) -> None:
     state = make()
     server = state.servers[0] if state.servers else None
-    rows = sentence_rows(state, server, 30)
+    rows = sentence_rows(state, server, 30, (32, 40))
+    assert "60 columns show more; this window has 32" in " ".join(map(text_of, rows))
     assert all(width_of(row) <= 30 for row in rows[1:])
     if server is not None and state.target != "dgx2":
         assert server.truth.split(" · ")[0][:12] in lines(rows)

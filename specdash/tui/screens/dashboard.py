@@ -18,7 +18,7 @@ from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.listing import Listing
 from specdash.tui.measuring import Measuring
-from specdash.tui.pace import Pace
+from specdash.tui.pace import Pace, Speed
 from specdash.tui.paint import dim, row
 from specdash.tui.screens.detail import detail, detail_of_line
 from specdash.tui.screens.handlers import HANDLERS
@@ -57,7 +57,7 @@ class Dashboard(Telling):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding(",".join(action.keys), f"run('{action.id}')", action.verb, show=False, id=action.id)
         for action in ACTIONS
-        if action.available and action.scope != "steps" and action.id != "pane.next"
+        if action.available and action.scope not in ("steps", "compare") and action.id != "pane.next"
     ]
     AUTO_FOCUS = "#log"
 
@@ -92,6 +92,7 @@ class Dashboard(Telling):
         self._prefer = prefer
         self._dirty = True
         self._pace = pace or Pace()
+        self._speed = Speed()
         self._for_newcomers = hint
 
     def compose(self) -> ComposeResult:
@@ -227,7 +228,9 @@ class Dashboard(Telling):
         if self.focused is None and server is not None and not nothing:
             self.call_after_refresh(self.query_one(LogPane).focus)  # it was hidden until there was a log
         watch, frozen = self.watch_only, self.frozen is not None
-        self.query_one(Header).look(state, server, watch_only=watch, frozen=frozen)
+        self.query_one(Header).look(
+            state, server, watch_only=watch, frozen=frozen, speed=self._speed.of(state)
+        )
         self.query_one(Banner).look(state)
         self.query_one(ChoiceStrip).look(self.states, self.chosen, most=STRIP_ROWS[self.short])
         self.query_one(Rail).look(state, server, tall=not self.short)

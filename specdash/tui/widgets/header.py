@@ -33,11 +33,11 @@ def since(state: HostState, server: Server) -> str:
     return say.clock(active if active is not None else state.now - server.started_at)
 
 
-def standing(state: HostState, *, watch_only: bool, frozen: bool) -> Row:
-    """What kind of picture this is: live, old, frozen, watched, made up."""
+def standing(state: HostState, *, watch_only: bool, frozen: bool, speed: int | None = None) -> Row:
+    """What kind of picture this is: live, old, frozen, watched, made up (and how fast its clock turns)."""
     words: list[Span] = []
     if state.host is not None and state.host.simulated:
-        words.append(Span(" SIM ", "flag"))
+        words.append(Span(f" SIM ×{speed} " if speed else " SIM ", "flag"))
     if watch_only:
         words.append(Span(" WATCH ", "flag"))
     if state.over is not None:
@@ -61,13 +61,19 @@ def standing_row(state: HostState, server: Server) -> Row:
 
 
 def header_row(
-    state: HostState, server: Server | None, width: int, *, watch_only: bool = False, frozen: bool = False
+    state: HostState,
+    server: Server | None,
+    width: int,
+    *,
+    watch_only: bool = False,
+    frozen: bool = False,
+    speed: int | None = None,
 ) -> Row:
     """The whole line."""
     dot, words, tone = link_word(state)
     short = words.removeprefix("ssh ").replace(" ms", "ms")
     host = Span(host_name(state), "strong")
-    right = standing(state, watch_only=watch_only, frozen=frozen)
+    right = standing(state, watch_only=watch_only, frozen=frozen, speed=speed)
     if server is None:
         nothing = dim("no server" if state.processes_at is not None else "")
         long = row(dim(" specdash ▸ "), host, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
@@ -92,14 +98,19 @@ class Header(Painted):
     server: Server | None = None
     watch_only = False
     frozen = False
+    speed: int | None = None
 
-    def look(self, state: HostState, server: Server | None, *, watch_only: bool, frozen: bool) -> None:
+    def look(
+        self, state: HostState, server: Server | None, *, watch_only: bool, frozen: bool, speed: int | None
+    ) -> None:
         """Show another picture."""
         self.state, self.server, self.watch_only, self.frozen = state, server, watch_only, frozen
+        self.speed = speed
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
         """One line."""
         if self.state is None:
             return [row(dim(" specdash"))]
-        return [header_row(self.state, self.server, width, watch_only=self.watch_only, frozen=self.frozen)]
+        kind = {"watch_only": self.watch_only, "frozen": self.frozen}
+        return [header_row(self.state, self.server, width, speed=self.speed, **kind)]

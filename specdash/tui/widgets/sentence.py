@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from specdash.monitor.alerts import foremost
 from specdash.monitor.state import HostState, Server
 from specdash.tui.paint import Row, Span, cut, dim, row
-from specdash.tui.widgets.glyphs import link_word
+from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES, link_word
 from specdash.tui.widgets.header import host_name, standing_row
 from specdash.tui.widgets.painted import Painted
 from specdash.tui.widgets.rail import truth_tone
 from specdash.tui.widgets.situation import text_rows
 
-SMALLEST = "60×16"
+NEEDS = (60, 16)
+"""Columns and lines from which there is a dashboard."""
 
 
-def sentence_rows(state: HostState, server: Server | None, width: int) -> list[Row]:
-    """Host and state, the sentence, and the size that shows more."""
+def need_text(columns: int, lines: int) -> str:
+    """What a window lacks, in plain words."""
+    short = columns < NEEDS[0], lines < NEEDS[1]
+    if all(short):
+        return f"{NEEDS[0]} columns and {NEEDS[1]} lines show more; this window has {columns} and {lines}"
+    if short[0]:
+        return f"{NEEDS[0]} columns show more; this window has {columns}"
+    return f"{NEEDS[1]} lines show more; this window has {lines}"
+
+
+def sentence_rows(
+    state: HostState, server: Server | None, width: int, window: tuple[int, int] = (50, 12)
+) -> list[Row]:
+    """Host and state, the sentence, the foremost alert, and what the ``window`` lacks for more."""
     dot, words, tone = link_word(state)
     out = [row(Span(host_name(state), "strong"), "  ", Span(f"{dot} {words}", tone))]
     if server is None:
@@ -23,7 +37,11 @@ def sentence_rows(state: HostState, server: Server | None, width: int) -> list[R
     else:
         out.append(cut(row(standing_row(state, server), "  ", dim(server.name)), width))
         out += text_rows(server.truth, width, "dim" if state.old else truth_tone(server))
-    return [*out, (), row(dim(f"more from {SMALLEST} on"))]
+    first = foremost(state.alerts)
+    if first is not None and first.severity != "info":
+        told = f"{SEVERITY_GLYPHS[first.severity]} {first.text}"
+        out += text_rows(told, width, SEVERITY_TONES[first.severity], 2)
+    return [*out, (), *text_rows(f"{need_text(*window)} (q quits)", width, "dim")]
 
 
 class Sentence(Painted):
@@ -39,4 +57,5 @@ class Sentence(Painted):
 
     def draw(self, width: int) -> list[Row]:
         """A few lines."""
-        return sentence_rows(self.state, self.server, width) if self.state else []
+        window = (self.app.size.width, self.app.size.height)
+        return sentence_rows(self.state, self.server, width, window) if self.state else []

@@ -146,6 +146,35 @@ class Runbook(Table, frozen=True, kw_only=True):
     steps: Annotated[tuple[RunbookStep, ...], msgspec.Meta(min_length=1)]
 
 
+Told: TypeAlias = Literal["stalled", "crashed", "degraded", "ready", "stopped", "runbook"]
+
+
+class Notify(Table, frozen=True, kw_only=True):
+    """``[notify.NAME]``: whom to tell outside the terminal, by apprise. The address is a secret."""
+
+    url_env: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_]\w*$")] | None = None
+    """Name of the variable, on this machine, that holds the address."""
+    url_command: Words | None = None
+    """A command on this machine that prints it."""
+    on: Annotated[tuple[Told, ...], msgspec.Meta(min_length=1)] = (
+        "stalled",
+        "crashed",
+        "degraded",
+        "ready",
+        "runbook",
+    )
+    """States that are told; ``runbook``: what a runbook says."""
+    hosts: tuple[Text, ...] = ()
+    """Names of ``[hosts.NAME]``; empty: all."""
+    quiet: (
+        Annotated[str, msgspec.Meta(pattern=r"^([01]?\d|2[0-3]):[0-5]\d\s*-\s*([01]?\d|2[0-3]):[0-5]\d$")]
+        | None
+    ) = None
+    """``22:00-07:00``, local time: nothing is told then …"""
+    wake: tuple[Told, ...] = ()
+    """… but these."""
+
+
 class Profile(Table, frozen=True, kw_only=True):
     """A whole profile."""
 
@@ -155,6 +184,7 @@ class Profile(Table, frozen=True, kw_only=True):
     variants: Mapping[str, Variant] = {}
     benchmarks: Mapping[str, Benchmark] = {}
     runbooks: Mapping[str, Runbook] = {}
+    notify: Mapping[str, Notify] = {}
 
     def host_of(self, target: str) -> tuple[str, Host] | None:
         """The host that a TARGET means: by its name in the profile, or by its own target."""

@@ -16,6 +16,7 @@ from specdash.profile import (
     Host,
     Mistake,
     Needs,
+    Notify,
     Operation,
     Profile,
     Runbook,
@@ -34,6 +35,7 @@ _KINDS: Final[Mapping[str, type[Table]]] = {
     "variants": Variant,
     "benchmarks": Benchmark,
     "runbooks": Runbook,
+    "notify": Notify,
 }
 _INNER: Final[Mapping[type[Table], Mapping[str, type[Table]]]] = {
     Server: {"needs": Needs},
@@ -177,6 +179,8 @@ def _plainly(message: str) -> str:
     plain = plain.replace("null", "nothing").replace("object", "table").replace("array", "a list")
     if "matching regex '^(process" in plain:
         return "process, systemd:UNIT, docker:NAME or tmux:SESSION"
+    if "matching regex" in plain and "[0-5]" in plain:
+        return "hours as 22:00-07:00"
     if "matching regex" in plain and "(s|m|h)" in plain:
         return "a time as 30s, 5m or 2h"
     return plain[:1].lower() + plain[1:]
@@ -206,6 +210,13 @@ def _relations(profile: Profile, lines: dict[str, int]) -> Iterator[Mistake]:
             yield wrong(f"variants.{name}.server", says)
     yield from _benchmarks(profile, wrong)
     yield from runbook_mistakes(profile, lines)
+    for name, rule in profile.notify.items():
+        if (rule.url_env is None) == (rule.url_command is None):
+            yield wrong(f"notify.{name}", "give url_env or url_command, one of them: never the address")
+        for host in rule.hosts:
+            if host not in profile.hosts:
+                says = f"there is no [hosts.{host}]{nearest(host, profile.hosts)}"
+                yield wrong(f"notify.{name}.hosts", says)
 
 
 def _benchmarks(profile: Profile, wrong: Any) -> Iterator[Mistake]:

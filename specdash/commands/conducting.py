@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import click
 
+from specdash.alerting.herald import Herald
 from specdash.commands.acting import NoConnection, Refused, Scene, say
 from specdash.commands.carrying import Narrator, confirm, link_is_lost, shown
 from specdash.errors import SpecdashError
@@ -98,6 +99,7 @@ class Headless:
     def __init__(self, here: Scene, *, ticked: bool) -> None:
         self._here, self._ticked = here, ticked
         self._terminal = sys.stdin.isatty() and sys.stderr.isatty()
+        self.herald = Herald(here.profile.notify, lambda words: say(f"▲ {words}"))
 
     async def agrees(self, plan: Plan) -> bool:
         """``--yes``, or yes on the terminal."""
@@ -140,7 +142,8 @@ class Headless:
         return "retry" if answer == "retry" else "skip" if answer == "skip" else "abort"
 
     def rings(self, words: str) -> None:
-        """The bell, and the words."""
+        """The bell, the words, and whoever the profile wants to be told."""
+        self.herald.say(self._here.host_name, self._here.session.target, words)
         say(f"\a{clean_line(words)}" if self._terminal else clean_line(words))
 
 

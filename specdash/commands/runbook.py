@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from specdash.runbooks.conductor import Conductor
     from specdash.runbooks.runs import Run, Runs
 
-_DECISIONS = ("retry", "skip", "abort", "tick")
+EXIT_INTERRUPTED = 130
 
 
 @click.command(short_help="A procedure of the profile, step after step; --list names them.")
@@ -59,7 +59,11 @@ def command(target: str | None, name: str | None, list_: bool, decision: str | N
     if watch and book.acts:
         whose = "--watch" if given["watch"] else f"watch = true for {target}"
         raise Refused(f"{name} changes the host, and {whose} never does")
-    sys.exit(asyncio.run(_run(target, book, decision, given)))
+    try:
+        sys.exit(asyncio.run(_run(target, book, decision, given)))
+    except KeyboardInterrupt:
+        say("cut off: how far it came is kept, and the same command goes on")
+        sys.exit(EXIT_INTERRUPTED)
 
 
 def _list(profile: Profile, *, as_json: bool) -> None:
@@ -138,6 +142,7 @@ async def _carry_out(here: Scene, run: Run, runs: Runs, decision: str | None) ->
             run = conductor.run or run
         try:
             run = await perform(here, conductor, run)
+            person.herald.close()
         except BaseException:
             if as_document and conductor.run is not None:
                 click.echo(as_json(conductor.run))

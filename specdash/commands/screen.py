@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _EXIT_TROUBLE = 1
+COMPLAINT_S = 15.0
 _EXIT_NO_CONNECTION = 3
 
 _OPTIONS = (
@@ -80,6 +81,9 @@ class Stage:
         self.screen = full_screen(plain)
         self._ascii, self._server, self._quiet, self._hint = ascii_only, server, quiet, hint
         self._asks: ScreenPrompter | None = None
+        self._flash: Callable[[str], object] | None = None
+        self.tell: Callable[[str, str], None] | None = None
+        """Tells people outside the terminal what a runbook says of a host: host, words."""
         self._host_themes = () if theme else tuple(host_themes)
         if self.screen or theme:  # a theme that is none is said on a plain terminal, too
             from specdash.tui.themes import colour_system, theme_for
@@ -109,6 +113,14 @@ class Stage:
             click.echo("\n".join(plain.farewell([source.state for source in sources])), err=True)
         return 0 if any(source.state.host is not None for source in sources) else _EXIT_NO_CONNECTION
 
+    def complain(self, words: str) -> None:
+        """Something on this machine does not work: on the screen, else on stderr. From any thread."""
+        with contextlib.suppress(RuntimeError, OSError):  # nobody is there any more
+            if self._flash is not None:
+                self._flash(words)
+            else:
+                click.echo(f"specdash: {words}", err=True)
+
     async def _draw(self, sources: Sequence[Source]) -> int:
         from specdash.tui.app import SpecdashApp
 
@@ -124,6 +136,9 @@ class Stage:
             quiet=self._quiet,
             hint=self._hint,
         )
+        app.tell = self.tell
+        loop = asyncio.get_running_loop()
+        self._flash = lambda words: loop.call_soon_threadsafe(app.board.flash, words, COMPLAINT_S)
         try:
             code = await app.run_async()
         finally:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -236,6 +236,9 @@ class SpecdashApp(App[int]):
             self.crash_file = where if isinstance(where, Path) else None
             self.crash_words = sanitise(f"{type(error).__name__}: {error}")
         self._close_messages_no_wait()
+
+    tell: Callable[[str, str], None] | None = None
+    """Tells people outside the terminal what a runbook says of a host: host, words."""
 
     crash_words: str | None = None
     """What broke, in one line."""

@@ -212,6 +212,7 @@ class Playing:
         acts = operations.acts if operations is not None else Looking(self.source)
         journal = operations.journal if operations is not None else Journal()
         self._at_work, self._mine, self._put_away = True, run, ""
+        self._offered = True  # whoever begins it knows of it
         try:
             bench = OnHost(operations, self._complain) if operations is not None else None
             conductor = Conductor(acts, operations, self, runs=self._runs, journal=journal, bench=bench)
@@ -278,6 +279,9 @@ class Playing:
     def rings(self, words: str) -> None:
         """Bell, notification, and the words in the line of the alerts."""
         self._board.post_message(self._board.Alarm(self.source.target, words))
+        tell = getattr(self._board.app, "tell", None)
+        if tell is not None:
+            tell(self.source.target, words)
         self._board.flash(row(Span(words, "strong")), 15.0)
 
     async def _ask(self, dialog: Screen[_T]) -> _T | None:

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from specdash.operations.journal import Journal
+from specdash.reports.gather import gather
+from specdash.reports.page import page
 from specdash.runbooks.runs import Runs
 from specdash.sim.simulate import Simulation, simulate
 from tests.operations.simulated import Operator, Said
@@ -108,6 +110,13 @@ async def test_the_night_is_carried_through_a_crash_and_a_cut_link_and_nothing_i
         kept = Runs(folder / "runbooks").read(run.id)
         assert kept is not None
         assert {server.state for sample in kept[1] for server in sample.servers} >= {"stalled", "ready"}
+
+        report = gather(run.id, Journal(folder / "operations"), Runs(folder / "runbooks"), ())
+        assert report.outcome == "done"
+        written = page(report)
+        assert written.count('class="memory"') == 8
+        for words in ("stalled in capture", "262144", "--speculative-num-steps 3", "the night is over"):
+            assert words in written, words
 
 
 async def test_a_kill_by_hand_while_a_person_is_waited_for_counts(tmp_path: Path) -> None:

@@ -1,0 +1,71 @@
+"""Which change of a host is told, and to whom. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import msgspec
+
+from specdash.monitor.state import HostState, Server
+from specdash.monitor.words import PHASE_TITLES
+from specdash.profile import Notify
+
+RUNBOOK = "runbook"
+"""What a runbook says by itself counts as a state of this name."""
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """One thing that has become otherwise."""
+
+    host: str
+    state: str
+    text: str
+
+
+def changes(before: Mapping[str, str], now: HostState) -> Iterator[Change]:
+    """Servers whose state is another than before. ``before``: server's key → state, as last seen.
+
+    A server that is seen for the first time tells only of trouble: that it serves is no news.
+    """
+    for server in now.servers:
+        was = before.get(server.key)
+        if was == server.state or (was is None and server.state not in _TROUBLE):
+            continue
+        yield Change(host=now.host.name if now.host else now.target, state=server.state, text=_words(server))
+
+
+_TROUBLE = frozenset({"stalled", "crashed", "degraded"})
+
+
+def seen(now: HostState) -> dict[str, str]:
+    """What the next look is held against."""
+    return {server.key: server.state for server in now.servers}
+
+
+def _words(server: Server) -> str:
+    root = next((diagnosis.summary for diagnosis in server.diagnoses if diagnosis.root), None)
+    where = f" in {PHASE_TITLES[server.phase]}" if server.phase and server.state in _TROUBLE else ""
+    why = f": {root}" if root and server.state in _TROUBLE else ""
+    return f"{server.name} is {server.state}{where}{why}"
+
+
+def wanted(rule: Notify, host: str | None, state: str, minute: int) -> bool:
+    """This rule wants to be told. ``host``: its name in the profile; ``minute``: of the day, local time."""
+    if rule.hosts and host not in rule.hosts:
+        return False
+    if state not in rule.on:
+        return False
+    return state in rule.wake or not quiet(rule, minute)
+
+
+def quiet(rule: Notify, minute: int) -> bool:
+    """Nobody wants to be woken now; hours may go over midnight."""
+    if rule.quiet is None:
+        return False
+    begin, end = (_minute(part) for part in rule.quiet.split("-"))
+    return begin <= minute < end if begin <= end else minute >= begin or minute < end
+
+
+def _minute(clock: str) -> int:
+    hours, minutes = clock.strip().split(":")
+    return int(hours) * 60 + int(minutes)

@@ -138,9 +138,19 @@ class Campaign:
 
     async def _restart_plan(self, variant: str) -> Plan:
         from specdash.commands.restart import prepare
+        from specdash.commands.wishing import wish_to_launch
+        from specdash.operations import launch
+        from specdash.operations.wishes import Ambiguous, choose
 
-        self._here.given["variant"] = variant
-        return await prepare(self._here)
+        here = self._here
+        here.given["variant"] = variant
+        try:
+            choose(here.state.servers, here.given["server"])
+        except Ambiguous:
+            raise
+        except SpecdashError:  # the one that is meant is down: it is started
+            return await launch.prepare(here.session, wish_to_launch(here), rules=here.rules, kind="restart")
+        return await prepare(here)
 
     async def _restart(self, plan: Plan | None, variant: str) -> None:
         from specdash.commands.carrying import perform

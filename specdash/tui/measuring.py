@@ -163,25 +163,23 @@ class Measuring:
         """4: the benchmark under way with all of its chart, and the runs that were kept."""
         here = self.here
 
-        def title() -> Row:
-            return row(Span(f"benchmarks of {here.source.target}", "strong"))
+        def above(width: int) -> list[Row]:
+            from specdash.tui.widgets.benchrows import bench_rows, bench_title, load_line
 
-        def rows(width: int) -> list[Row]:
-            from specdash.tui.widgets.benchrows import bench_rows, bench_title, load_line, run_rows
-
-            out: list[Row] = []
             progress = here.progress
-            if progress is not None:
-                height = max(4, min(16, self._board.size.height - 18))
-                out += [
-                    bench_title(progress),
-                    row(dim(load_line(progress))),
-                    *bench_rows(progress, width, height),
-                    (),
-                ]
-            return [*out, row(dim("kept runs, the newest first")), *run_rows(self._mine(here), width)]
+            if progress is None:
+                return []
+            height = max(4, min(16, self._board.size.height - 18))
+            rows = bench_rows(progress, width, height)
+            return [bench_title(progress), row(dim(load_line(progress))), *rows, ()]
 
-        self._read_then(here, lambda: self._board.app.push_screen(Overlay(title, rows, again="4")))
+        def show() -> None:
+            from specdash.tui.screens.runs import RunsScreen
+
+            title = f"benchmarks of {here.source.target}"
+            self._board.app.push_screen(RunsScreen(title, above, lambda: self._mine(here)))
+
+        self._read_then(here, show)
 
     def compare(self) -> None:
         """5: variants side by side; h and l take another baseline."""
@@ -268,4 +266,7 @@ MEASURING_HANDLERS: Final[dict[str, Callable[[Dashboard], None]]] = {
     "bench.run": lambda board: board.measuring.press(),
     "pane.bench": lambda board: board.measuring.look(),
     "pane.compare": lambda board: board.measuring.compare(),
+    # By name, from the palette: their keys are those of the list of runs.
+    "bench.mark": lambda board: board.measuring.look(),
+    "bench.diff": lambda board: board.measuring.look(),
 }

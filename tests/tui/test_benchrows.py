@@ -110,8 +110,9 @@ def test_one_line_where_there_is_no_room() -> None:
 
 def test_kept_runs_stand_in_columns_with_what_is_wrong_in_front() -> None:
     claim = msgspec.structs.replace(measured(3, 94.0), claimed=True)
-    rows = run_rows([measured(1, 82.5), claim], 78)
-    assert text_of(rows[0]).split()[0] == "3"
+    rows = run_rows([claim, measured(1, 82.5)], 78, chosen=3, marked=(1,))
+    assert text_of(rows[0]).startswith("▸ 3 ")
+    assert text_of(rows[1]).startswith(" ●1 ")
     assert "claimed" in text_of(rows[0])
     assert text_of(rows[1]).index("82.5") == text_of(rows[0]).index("94.0")
     assert all(width_of(row) <= 78 for row in rows)

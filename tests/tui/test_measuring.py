@@ -96,7 +96,14 @@ async def test_a_benchmark_from_the_plan_to_the_comparison(
         assert "baseline  3" in text
         await pilot.press("5", "4")
         await until(pilot, "kept runs, the newest first")
-        await pilot.press("escape", "x")
+        await pilot.press("d")
+        await until(pilot, "mark two runs with space")
+        await pilot.press("space", "j", "d")
+        text = await until(pilot, "run 3 and run 2")
+        assert "nothing else that was seen of the two differs" in text
+        await pilot.press("d", "enter")
+        await until(pilot, "4 ended well")
+        await pilot.press("escape", "escape", "x")
         await settle(pilot)
         assert "3 runs, kept" not in screen_text(app)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from specdash.bench.fingerprint import differences
 from specdash.bench.record import Measured
 from specdash.bench.table import Row as TableRow
 from specdash.bench.table import Table
@@ -13,7 +14,7 @@ from specdash.measuring.course import load_words
 from specdash.measuring.progress import Progress
 from specdash.tui import say
 from specdash.tui.chart import chart, thinned
-from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, row, width_of, wrap
+from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
 
 MOST_RUNS: Final = 200
 _MARKS: Final[dict[str, Tone]] = {"✖": "bad", "▲": "warn"}
@@ -184,21 +185,53 @@ def _fitting(parts: Sequence[Row], width: int) -> Row:
 # ---- kept --------------------------------------------------------------------------------------------------
 
 
-def run_rows(runs: Sequence[Measured], width: int) -> list[Row]:
-    """The newest runs first."""
+def run_rows(
+    runs: Sequence[Measured], width: int, *, chosen: int | None = None, marked: Sequence[int] = ()
+) -> list[Row]:
+    """The runs in the order given; the chosen one stands out, marked ones have a mark."""
     if not runs:
         return [row(dim("no run was kept yet: B measures the chosen server"))]
-    lines = [run_line(run) for run in reversed(runs[-MOST_RUNS:])]
-    return [_listed(line, width) for line in lines]
+    return [
+        _listed(run_line(run), width, chosen=run.id == chosen, marked=run.id in marked)
+        for run in runs[:MOST_RUNS]
+    ]
 
 
-def _listed(line: tuple[str, ...], width: int) -> Row:
+def _listed(line: tuple[str, ...], width: int, *, chosen: bool, marked: bool) -> Row:
     number, when, _, variant, load, speed, note = line
     lead = columns((number, when, clip(variant, 16), speed), (4, 17, 17, 8))
-    room = max(0, width - len(lead) - 2)
+    head = Span(("▸" if chosen else " ") + ("●" if marked else " "), "accent")
+    room = max(0, width - len(lead) - 4)
     tone: Tone = "bad" if note.startswith("✖") else "dim"
     told = clip(f"{note}  {load}" if note else load, room)
-    return row(lead, "  ", Span(told, tone))
+    return row(head, Span(lead, "strong" if chosen else "plain"), "  ", Span(told, tone))
+
+
+def difference_rows(ours: Measured, theirs: Measured, width: int) -> list[Row]:
+    """Headlines and fingerprints of two runs, field by field; what is alike is left out."""
+    lines = [
+        ("", f"run {ours.id}", f"run {theirs.id}"),
+        ("variant", ours.variant, theirs.variant),
+        ("load", ours.cell, theirs.cell),
+        ("tok/s", rate(ours.tok_s), rate(theirs.tok_s)),
+    ]
+    for name in ("ttft_ms", "tpot_ms"):
+        one, other = (getattr(run.run, name) for run in (ours, theirs))
+        if one is not None and other is not None:
+            lines.append((name.partition("_")[0].upper(), f"{one.p50:,.1f} ms", f"{other.p50:,.1f} ms"))
+    found = differences(ours.fingerprint, theirs.fingerprint)
+    lines += [(one.field, one.ours or "–", one.theirs or "–") for one in found]
+    first = min(32, max(len(line[0]) for line in lines))
+    half = max(8, (width - first - 4) // 2)
+    out: list[Row] = []
+    for field, left, right in lines:
+        columns_ = [wrap(field, first), wrap(left, half), wrap(right, half)]
+        for at in range(max(map(len, columns_))):
+            name, one, other = (part[at] if at < len(part) else "" for part in columns_)
+            out.append(row(dim(pad(name, first)), "  ", pad(one, half), "  ", other))
+    if not found:
+        out += [(), row(dim("nothing else that was seen of the two differs"))]
+    return out
 
 
 # ---- compared ----------------------------------------------------------------------------------------------

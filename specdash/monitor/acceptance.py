@@ -8,6 +8,7 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor.logtime import between
+from specdash.monitor.spans import ago
 
 READINGS = 3
 """One reading is a handful of steps; so many in a row are none."""
@@ -53,6 +54,14 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     def one(self) -> bool:
         """Speculation runs, and has only cost for a minute."""
         return self.nothing.readings >= READINGS and (self.nothing.lasted_s or 0.0) >= ONE_FOR_S
+
+    @property
+    def words(self) -> str:
+        """``accept length 1.00 for 2:00``."""
+        if self.newest is None:
+            return ""
+        lasted_s = self.nothing.lasted_s if self.one else None
+        return f"accept length {self.newest:.2f}" + (f" for {ago(lasted_s)}" if lasted_s else "")
 
     @property
     def low(self) -> bool:

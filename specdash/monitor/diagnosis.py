@@ -6,7 +6,6 @@ The first diagnosis is the root; whatever else was seen follows and never outran
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
@@ -18,8 +17,9 @@ from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.hangs import key_of_quiet, key_of_stall
 from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
 from specdash.monitor.limits import Limits
-from specdash.monitor.liveness import everyone, suspects
+from specdash.monitor.liveness import suspects
 from specdash.monitor.logtime import between
+from specdash.monitor.remedies import with_pids
 from specdash.monitor.rootcause import Cause, find_cause, refine
 from specdash.monitor.signatures import Book
 from specdash.monitor.spans import ago
@@ -212,21 +212,8 @@ class _Case:
         key = key_of_stall(self.evidence, self.lagging)
         rank = self.lagging[0] if self.lagging else None
         text = "; ".join(_in_short(one) for one in self.verdict.reasons if one.says in ("bad", "flat"))
-        return self._judged("stalled", [self._of_halt(self._say(key, text, rank=rank))])
-
-    def _of_halt(self, said: Diagnosis) -> Diagnosis:
-        """The same with the pids in it: what to look at, and what lets a stopped process go on."""
-        everybody = everyone(self.evidence)
-        stopped = [rank for rank in everybody if rank.state == "T" and rank.pid is not None]
-        guilty = stopped or [rank for rank in everybody if rank.name in self.lagging and rank.pid is not None]
-        named = tuple(_ANY_PID.sub(f"--pid {guilty[0].pid}", one) for one in said.remedy if guilty)
-        if not stopped:
-            return replace(said, remedy=named or said.remedy)
-        names = " and ".join(f"{rank.name} was stopped" for rank in stopped[:2])
-        pids = " ".join(str(rank.pid) for rank in stopped)
-        goes_on = f"kill -CONT {pids} lets it go on: {names} by a signal (SIGSTOP), not by a fault"
-        rest = tuple(one for one in named if "py-spy" not in one)
-        return replace(said, remedy=(goes_on, *rest, "if it does not go on: kill and start again"))
+        said = self._say(key, text, rank=rank)
+        return self._judged("stalled", [with_pids(said, self.evidence, self.lagging)])
 
     def hampered(self) -> Judged | None:
         """It serves, and something that the operator must know is wrong."""
@@ -288,7 +275,7 @@ class _Case:
             key = key or hidden or key_of_quiet(evidence, verdict, self.limits, jit)
         if warned and key in ("ready", "healthy_startup"):
             return self._judged(STATE_OF_PHASE[phase], [replace(warned[0], root=True), *warned[1:]])
-        text = self._accepts() if key == "low_accept_length" else ""
+        text = self.evidence.acceptance.words if key == "low_accept_length" else ""
         return self._judged(STATE_OF_PHASE[phase], [self._say(key, text), *warned])
 
     def _warns(self, note: Trouble) -> bool:
@@ -303,17 +290,14 @@ class _Case:
     def _of_note(self, key: str, root: bool) -> Diagnosis:
         note = next((one for one in self.words.troubles.notes if one.key == key), None)
         if note is None:
-            text = {"accept_length_one": self._accepts(), "gpu_low_clock": "; ".join(self._slow_cards())}
+            text = {
+                "accept_length_one": self.evidence.acceptance.words,
+                "gpu_low_clock": "; ".join(self._slow_cards()),
+            }
             return say(self.book, key, engine=self.words.engine, root=root, evidence=text.get(key, ""))
         said = say_trouble(self.book, note, key, engine=self.words.engine, root=root)
         meaning = self.book.meanings.get(key)
         return replace(said, severity=meaning.severity if meaning else "warning")
-
-    def _accepts(self) -> str:
-        acceptance = self.evidence.acceptance
-        lasted = acceptance.nothing.lasted_s if acceptance.one else None
-        for_s = f" for {ago(lasted)}" if lasted else ""
-        return f"accept length {acceptance.newest:.2f}{for_s}" if acceptance.newest is not None else ""
 
     def _port_owner(self) -> str:
         pid, age_s = self.evidence.port_owner_pid, self.evidence.port_owner_age_s
@@ -353,9 +337,6 @@ def _in_short(reason: Reason) -> str:
     for_s = "" if reason.age_s is None else f" for {reason.age_s:.0f} s"
     return f"{reason.signal} {reason.value}{for_s}"
 
-
-_ANY_PID = re.compile(r"--pid of [^,;]+")
-"""A remedy that says of whom; where the pid is known it stands there."""
 
 _HOST_OOM = "rank_killed_by_host_oom"
 _WORD_OF_STATE: dict[State, VerdictWord] = {

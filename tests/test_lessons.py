@@ -16,9 +16,9 @@ from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn, learn_baselines, observe, start
 from specdash.rules import default_rules
 from specdash.session import SessionOptions, open_source
+from tests.monitor.card_frames import sample
 from tests.monitor.frames_of import hello, only_server, process, processes
 from tests.monitor.good_start import WATCHED
-from tests.monitor.test_baseline import sample
 
 COMMAND = ("python3", "-m", "sglang.launch_server", "--model-path", "/models/t", "--tp", "2")
 LOG = "/var/log/sglang.log"

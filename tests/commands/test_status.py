@@ -13,7 +13,7 @@ from specdash.cli import root
 from specdash.commands import status
 from specdash.monitor.state import HostState
 from tests.monitor.frames_of import process, processes, run, server
-from tests.monitor.test_stopped import STOPPED, family, first_look, second_look
+from tests.monitor.vllm_frames import STOPPED, family, first_look, second_look
 
 
 class Source:

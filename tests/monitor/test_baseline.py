@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from specdash.monitor.frames import Card, CardProcess, Gpus
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn_baselines
 from specdash.operations.freeing import is_clean
+from tests.monitor.card_frames import sample
 from tests.monitor.frames_of import hello, run
-
-
-def sample(at: float, used: int, owner: int | None = None) -> Gpus:
-    held = () if owner is None else (CardProcess(pid=9, mib=owner),)
-    card = Card(index=0, uuid="GPU-a", total_mib=98304, used_mib=used, memory_call="v2", processes=held)
-    return Gpus(at=at, driver="580", cards=(card,))
 
 
 def idle(used: int, seconds: int = 40, memory: Memory | None = None, begin: float = 0.0) -> Memory:

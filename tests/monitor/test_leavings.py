@@ -9,8 +9,8 @@ from specdash.monitor.frames import Link
 from specdash.monitor.memory import Memory
 from tests.monitor.frames_of import hello, http, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, DIST, LOADED, READY, WATCHED
-from tests.monitor.test_stopped import READY as VLLM_READY
-from tests.monitor.test_stopped import counters, family, told
+from tests.monitor.vllm_frames import READY as VLLM_READY
+from tests.monitor.vllm_frames import counters, family, told
 
 
 def served() -> Memory:

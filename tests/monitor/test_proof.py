@@ -10,7 +10,7 @@ from specdash.monitor.state import Lamp
 from specdash.monitor.status import status_document
 from specdash.tui.widgets.glyphs import state_span
 from tests.monitor.frames_of import http, run
-from tests.monitor.test_stopped import STOPPED, counters, first_look, second_look
+from tests.monitor.vllm_frames import STOPPED, counters, first_look, second_look
 
 
 def lamp(memory: Memory) -> Lamp:

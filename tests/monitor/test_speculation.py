@@ -16,7 +16,7 @@ from specdash.monitor.memory import Memory
 from specdash.monitor.polling import METRICS
 from specdash.monitor.reading import begin, finish, read
 from tests.monitor.frames_of import gpus, http, run, tick
-from tests.monitor.test_stopped import first_look
+from tests.monitor.vllm_frames import first_look
 
 SPOKE = (
     "(APIServer pid=6485) INFO 08-05 20:{minute:02}:43 [metrics.py:100] SpecDecoding metrics:"

@@ -1,4 +1,4 @@
-"""Frames of a vLLM server that is looked at twice, as ``status`` does: stopped processes, counters, its log."""
+"""Frames of a vLLM server that is looked at twice, as ``status`` does: processes, counters, its log."""
 
 from __future__ import annotations
 

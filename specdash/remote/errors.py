@@ -136,7 +136,8 @@ FAILURES: dict[str, Failure] = {
     "ssh_connection_dead": Failure("{host}: {detail}", retry=True),
     "ssh_no_openssh": Failure("{host}: there is no ssh program here", "leave out --via-openssh"),
     "ssh_openssh": Failure(
-        "{host}: ssh says: {detail}", "it cannot ask here; log in once with ssh itself, then try again"
+        "{host}: ssh says: {detail}",
+        "a reconnect never asks: press r to be asked, or log in once with ssh itself",
     ),
     "local_start": Failure("local: the agent could not be started: {detail}"),
 }

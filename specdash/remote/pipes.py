@@ -1,7 +1,7 @@
 """The agent behind pipes of a local process: this machine itself, or OpenSSH's own client.
 
 ``ssh -T`` is worth having as a carrier: it reuses a ControlMaster, speaks FIDO, PKCS#11 and GSSAPI, and
-knows every option of ssh_config. It runs without a terminal, so it cannot ask.
+knows every option of ssh_config. It runs without a terminal; what it asks is asked by our own prompter.
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ import re
 import shutil
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
+from specdash.errors import SpecdashError
 from specdash.remote.asking import Prompter
+from specdash.remote.askpass import AskPass
 from specdash.remote.bootstrap import Bootstrap
 from specdash.remote.errors import failure, said
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
 from specdash.remote.transport import CHUNK, STDERR_LIMIT, End
+
+LOGIN_LIMIT = 20.0
+"""Seconds that a login may take, questions left out."""
 
 _CLOSE_LIMIT = 1.0
 _REFUSALS = re.compile(
@@ -58,15 +64,39 @@ class OpenSshTransport:
         ssh = shutil.which("ssh")
         if ssh is None:
             raise failure("ssh_no_openssh", host=self._target.text)
-        return await _spawn([ssh, *self.arguments(), boot.line], over_ssh=True)
+        if ask is None:
+            return await _spawn([ssh, *self.arguments(), boot.line], over_ssh=True)
+        questions = AskPass(self._target.text, ask, self._known_hosts)
+        try:
+            command = [ssh, *self.arguments(asks=True), boot.line]
+            channel = await _spawn(command, over_ssh=True, env=questions.environment)
+            try:
+                await channel.login(questions, LOGIN_LIMIT)
+            except BaseException:
+                channel.abort()
+                raise
+            return channel
+        finally:
+            questions.close()
 
-    def arguments(self) -> list[str]:
+    def _known_hosts(self) -> Path | None:
+        """Where ``ssh`` will write a key that is accepted."""
+        from specdash.remote.sshconfig import resolve
+
+        try:
+            files = resolve(self._target, self._options)[-1].user_files
+        except SpecdashError:
+            return None
+        return files[0] if files else None
+
+    def arguments(self, *, asks: bool = False) -> list[str]:
         """What ``ssh`` is told before the command."""
         target, options = self._target, self._options
         for word in options.jump.split(",") if options.jump else ():
             parse_target(word)
         port = target.port or options.port
-        settings = ["BatchMode=yes", "ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes"]
+        settings = ["ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes"]
+        settings += [f"BatchMode={'no' if asks else 'yes'}"]
         settings += ["ServerAliveInterval=5", "ServerAliveCountMax=2", "RemoteCommand=none", "RequestTTY=no"]
         words = ["-T", *(word for setting in settings for word in ("-o", setting))]
         words += ["-F", str(options.ssh_config)] if options.ssh_config else []
@@ -77,12 +107,14 @@ class OpenSshTransport:
         return [*words, "--", target.host]
 
 
-async def _spawn(argv: Sequence[str], *, over_ssh: bool = False) -> PipeChannel:
+async def _spawn(
+    argv: Sequence[str], *, over_ssh: bool = False, env: Mapping[str, str] | None = None
+) -> PipeChannel:
     pipe = asyncio.subprocess.PIPE
     try:
         # A session of its own: ctrl+c in the terminal is ours, and ssh finds no terminal to ask on.
         process = await asyncio.create_subprocess_exec(
-            *argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, limit=CHUNK
+            *argv, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True, limit=CHUNK, env=env
         )
     except OSError as error:
         raise failure("local_start", detail=str(error)) from None
@@ -98,11 +130,29 @@ class PipeChannel:
         self._process = process
         self._in, self._out, self._err = process.stdin, process.stdout, process.stderr
         self._over_ssh = over_ssh
+        self._first: bytes | None = None
+        """What came while the login was waited for."""
         self._stderr = bytearray()
         self._errors = asyncio.ensure_future(self._collect_stderr())
 
+    async def login(self, questions: AskPass, limit: float) -> None:
+        """Wait until the host says something, or ``ssh`` ends; a question that is open stops the clock."""
+        while self._first is None:
+            reading = asyncio.ensure_future(self.read())
+            try:
+                done, _ = await asyncio.wait({reading}, timeout=limit)
+                if done:
+                    self._first = reading.result()
+                elif not questions.asking:
+                    return  # whoever reads next has a limit of his own
+            finally:
+                reading.cancel()
+
     async def read(self) -> bytes:
         """Give the next bytes; empty at the end."""
+        if self._first:
+            first, self._first = self._first, b""
+            return first
         try:
             return await self._out.read(CHUNK)
         except OSError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -178,6 +179,68 @@ async def test_a_revoked_host_key_is_refused_by_the_ssh_program_too(sshd: Sshd) 
     sshd.know(marker="@revoked")
     link = await why_not(sshd, via_openssh=True)
     assert (link.state, link.key) == ("refused", "ssh_openssh")
+
+
+# The same questions, asked by OpenSSH's own client
+
+
+async def test_the_ssh_program_asks_through_us_for_the_key_and_the_password(
+    start_machine: StartMachine, keys: dict[str, Path]
+) -> None:
+    server = keyless(start_machine("PasswordAuthentication yes", "KbdInteractiveAuthentication no"))
+    server.known_hosts.unlink()
+    operator = Operator(secrets=("wrong", PASSWORD))
+    async with connected(server, via_openssh=True, ask=operator, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    (key,) = operator.keys
+    assert key.fingerprint == run("ssh-keygen", "-lf", str(keys["host"])).split()[1]
+    assert (key.type, key.file) == ("ED25519", server.known_hosts)
+    assert [(question.kind, question.attempt) for question in operator.questions] == [
+        *(("password", 1), ("password", 2)),
+    ]
+    assert f"{USER}@127.0.0.1's password:" in operator.questions[0].prompt
+    assert server.name in server.known_hosts.read_text()
+
+
+async def test_a_key_that_is_not_trusted_ends_the_ssh_program_before_any_password(
+    start_machine: StartMachine,
+) -> None:
+    server = keyless(start_machine("PasswordAuthentication yes"))
+    server.known_hosts.unlink()
+    operator = Operator(trust=False, secrets=(PASSWORD,))
+    link = await why_not(server, via_openssh=True, ask=operator, **SYSTEMS)
+    assert (link.state, link.key) == ("refused", "ssh_openssh")
+    assert not operator.questions
+    assert not server.known_hosts.exists()
+
+
+async def test_pams_question_and_a_passphrase_are_asked_through_us_too(
+    start_machine: StartMachine, tmp_path: Path
+) -> None:
+    server = start_machine("UsePAM yes", "AuthenticationMethods publickey,keyboard-interactive")
+    server.client_key = generate_key(tmp_path / "locked", passphrase="open the key")
+    (server.folder / "authorized_keys").write_text(server.client_key.with_name("locked.pub").read_text())
+    operator = Operator(secrets=("open the key", PASSWORD))
+    async with connected(server, via_openssh=True, ask=operator, **SYSTEMS) as (_, seen):
+        await seen.state("live")
+    assert [question.kind for question in operator.questions] == ["passphrase", "challenge"]
+    assert operator.questions[0].prompt == f"Passphrase of {server.client_key}"
+
+
+def left(folder: Path) -> list[Path]:
+    """What the questions left behind."""
+    return list(folder.glob("specdash-ask-*"))
+
+
+async def test_giving_up_a_question_of_the_ssh_program_is_a_refusal_and_leaves_no_file(
+    start_machine: StartMachine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server = keyless(start_machine("PasswordAuthentication yes", "KbdInteractiveAuthentication no"))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    link = await why_not(server, via_openssh=True, ask=Operator(secrets=(None, None, None)), **SYSTEMS)
+    assert (link.state, link.key) == ("refused", "ssh_openssh")
+    assert "Permission denied" in (link.reason or "")
+    assert not left(tmp_path)
 
 
 # More rights

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash import __version__
+from specdash.engines.loader import GENERIC
 from specdash.errands import RequestError
 from specdash.monitor.state import HostFacts, HostState, Server
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.remote.link import NO_SUDO
+from specdash.rules import default_rules
 
 
 async def examine(acts: Acts, *, watch: bool) -> tuple[Line, ...]:
     """One line for each thing that matters."""
     state = acts.state
-    lines = [*_link(state), *_host(state, watch), *_gpus(state), *_servers(state)]
+    lines = [*_link(state), *_engines(), *_host(state, watch), *_gpus(state), *_servers(state)]
     lines += await _holders(Hands(acts), state)
     return tuple(lines)
 
@@ -28,6 +30,14 @@ def _link(state: HostState) -> Iterator[Line]:
         else warn("link", f"{state.link.state}: {state.link.reason or '?'}")
     )
     yield ok("specdash", __version__)
+
+
+def _engines() -> Iterator[Line]:
+    rules = default_rules()
+    known = [grammar.spec.title for grammar in rules.grammars if grammar.name != GENERIC]
+    yield ok("engines", ", ".join(known))
+    for problem in rules.problems:
+        yield warn("engines", problem, "mend the file, or take it out of that folder")
 
 
 def _host(state: HostState, watch: bool) -> Iterator[Line]:
@@ -115,7 +125,7 @@ def _gpus(state: HostState) -> Iterator[Line]:
 def _servers(state: HostState) -> Iterator[Line]:
     living = [server for server in state.servers if server.gone_at is None]
     if not living:
-        yield ok("servers", "no SGLang or vLLM server runs")
+        yield ok("servers", "none of these engines runs")
     for server in living:
         yield _log(server)
 

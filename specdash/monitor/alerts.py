@@ -191,7 +191,8 @@ def _what_happened(server: Server) -> str:
         return f"{server.name} stalled{where}{still}{who}"
     root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
     if root:
-        return f"{server.name} {server.state}{where}: {root.summary}"
+        who = f" ({root.evidence})" if root.key == "orphan_processes" and root.evidence else ""
+        return f"{server.name} {server.state}{where}: {root.summary}{who}"
     seen = [f"{reason.signal} {reason.value}" for reason in server.verdict.reasons if reason.says == "bad"]
     return f"{server.name} {server.state}{where}" + (f": {', '.join(seen[:2])}" if seen else "")
 

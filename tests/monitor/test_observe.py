@@ -299,6 +299,7 @@ def test_what_the_operator_failed_to_end_is_told_after_a_while() -> None:
     assert only_server(left).state == "crashed"
     assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
     assert left.picture.alerts[-1].next_key == "gpu.clean"
+    assert left.picture.alerts[-1].text.endswith("(TP0 102; TP1 103)")
 
 
 def test_a_crash_stays_a_crash_when_the_rest_of_it_is_ended() -> None:

@@ -36,6 +36,7 @@ class Printer(object):
         self._fd = fd
         self._pending = bytearray()
         self._drained: "Callable[[], None] | None" = None
+        self._deaf = False
         kind = os.fstat(fd).st_mode
         self._waits = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)
         if self._waits:
@@ -65,8 +66,10 @@ class Printer(object):
             self._loop.watch(self._fd, 2, self._write)
             return
         except OSError:
-            del self._pending[:]  # nobody reads any more
-            self._loop.on_stop()
+            del self._pending[:]
+            if not self._deaf:  # nobody reads any more: end in order, and only once
+                self._deaf = True
+                self._loop.at(0.0, self._loop.on_stop)
         if self._waits:
             self._loop.forget(self._fd)
         if self._drained is not None:

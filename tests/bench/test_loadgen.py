@@ -109,6 +109,25 @@ def test_stopping_leaves_nothing_running_on_the_server(number: int) -> None:
     assert {record.error for record in of(said, Request)} == {"cancelled"}
 
 
+def test_whoever_stops_reading_ends_the_run_and_nothing_is_left_on_the_server() -> None:
+    with MockServer("--ttft", "0.01", "--itl", "0.05") as server:
+        process = generator(
+            {
+                "url": server.url,
+                "model": "mock",
+                "concurrency": 8,
+                "requests": 64,
+                "output": 4000,
+                "warmup": 0,
+            }
+        )
+        _until(lambda: server.stats()["active"] == 8)
+        assert process.stdout is not None
+        process.stdout.close()
+        process.wait(30)
+        assert server.stats()["active"] == 0
+
+
 def test_nobody_listening_is_said_in_words() -> None:
     _, said, run = measured("127.0.0.1:1", model="x", requests=2)
     assert "refused" in (run.error or "")

@@ -48,9 +48,7 @@ async def test_without_python_it_says_what_is_seen_all_the_same_and_what_is_not(
 
 
 async def test_a_refused_sudo_is_a_line_with_sudos_own_reason() -> None:
-    note = (
-        "the agent runs without sudo, other users' processes stay closed to it: op is not in the sudoers file"
-    )
+    note = f"{NO_SUDO}: op is not in the sudoers file"
     lines = await told(msgspec.structs.replace(LIVE, notes=("something else", note)))
     (line,) = lines["sudo"]
     assert (line.mark, line.seen) == ("warning", "op is not in the sudoers file")

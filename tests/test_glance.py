@@ -40,3 +40,10 @@ def test_an_open_port_is_waited_for_until_it_answers_or_has_hung() -> None:
 def test_a_lost_link_ends_the_look_with_its_reason() -> None:
     state = picture(*SEEN, Link(at=2.0, state="lost", reason="box: it broke"))
     assert Glance().judge(state, 100.0).refused == "box: it broke"
+
+
+def test_a_stopped_process_is_looked_at_until_it_is_called_a_stall_or_goes_on() -> None:
+    seen = (http(2.0, "connect"), http(2.0, HEALTH, status=200), processes(3.0, *server("SST")))
+    assert not _done(*seen, after=LOOK_S + 1)
+    assert _done(*seen, processes(8.5, *server("SST")), after=LOOK_S + 1)
+    assert _done(*seen, processes(4.0, *server()), after=LOOK_S + 1)

@@ -22,13 +22,16 @@ def as_step(run: Run, plan_of: PlanOf) -> Step:
     """The run with its steps below it, and below an operation's step its plan."""
     children = tuple(_step(run, n, step, plan_of) for n, step in enumerate(run.steps))
     times = [step.started for step in run.steps if step.started is not None]
+    active = any(step.state == "active" for step in run.steps)
+    # Between two steps, or stopped: no time is counted that nobody works.
+    stood = max((step.ended for step in run.steps if step.ended is not None), default=None)
     return Step(
         title=run.name,
         state="failed" if run.why else state_of(children),
         source="runbook",
         id=run.id,
         started=min(times, default=None),
-        ended=run.ended,
+        ended=run.ended if run.ended is not None or active else stood,
         evidence=(Seen(text=run.why, at=run.ended),) if run.why else (),
         children=children,
     )

@@ -12,6 +12,7 @@ from specdash.errors import SpecdashError
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
+    from specdash.runbooks.todo import Todo
 
 
 @click.command(short_help="What was done, when, with what evidence: Markdown, or one HTML page.")
@@ -34,7 +35,7 @@ def command(wanted: str | None, html: bool, output: Path | None) -> None:
     from specdash.reports.gather import gather
     from specdash.runbooks.runs import Runs
 
-    report = gather(wanted, Journal(), Runs(), _measured())
+    report = gather(wanted, Journal(), Runs(), _measured(), _todos)
     if html:
         from specdash.reports.page import page
 
@@ -53,6 +54,34 @@ def command(wanted: str | None, html: bool, output: Path | None) -> None:
     except OSError as error:
         raise SpecdashError(f"cannot write {output}: {error.strerror or error}") from error
     click.echo(f"{output}: {report.title}, {report.outcome}", err=True)
+
+
+def _todos(target: str) -> tuple[Todo, ...]:
+    """The operator's own entries; none where there is no history."""
+    from specdash.history.store import HistoryError, Store
+    from specdash.lessons import place
+
+    if not place().exists():
+        return ()
+    try:
+        store = Store(place())
+        try:
+            return tuple(todo for name in _names(target) for todo in store.todos(name))
+        finally:
+            store.close()
+    except HistoryError:
+        return ()  # the benchmarks have said it
+
+
+def _names(target: str) -> list[str]:
+    """A host as it may have been named: by its target, and by the profile."""
+    from specdash.profile import load
+
+    try:
+        hosts = load().hosts
+    except SpecdashError:
+        return [target]
+    return list(dict.fromkeys([target, *(name for name, host in hosts.items() if host.target == target)]))
 
 
 def _measured() -> tuple[Measured, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -18,16 +18,25 @@ from specdash.reports.launches import launch_diff
 from specdash.reports.model import Diff, Report, clean
 from specdash.runbooks.runs import Run, Runs
 from specdash.runbooks.samples import Sample, sample_of
-from specdash.runbooks.steps import Seen, Step, of_milestone, of_plan
+from specdash.runbooks.steps import Seen, Step, of_milestone, of_plan, of_todo
 from specdash.runbooks.telling import as_step
+from specdash.runbooks.todo import Todo
 
+TodosOf = Callable[[str], Sequence[Todo]]
+"""The operator's own entries for a host."""
 SAMPLES = 600
 """Moments of a recording that are looked at, at most."""
 SLACK_S = 5.0
 """A benchmark that began so long before or after still belongs to what was done."""
 
 
-def gather(wanted: str | None, journal: Journal, runs: Runs, measured: Sequence[Measured]) -> Report:
+def gather(
+    wanted: str | None,
+    journal: Journal,
+    runs: Runs,
+    measured: Sequence[Measured],
+    todos: TodosOf = lambda target: (),
+) -> Report:
     """The report of an id, a unique beginning of one, the number of a benchmark, or a recording.
 
     None: of what was done last. Raises ``SpecdashError`` where it cannot be told, with what there is.
@@ -53,9 +62,20 @@ def gather(wanted: str | None, journal: Journal, runs: Runs, measured: Sequence[
     run = next((run for run in all_runs if run.id == found[0]), None)
     if run is not None:
         kept = runs.read(run.id)
-        return clean(of_run(run, kept[1] if kept else (), entries, measured))
+        return clean(_with_todos(of_run(run, kept[1] if kept else (), entries, measured), todos))
     entry = next(entry for entry in entries if entry.plan.id == found[0])
-    return clean(of_operation(entry, entries, measured))
+    return clean(_with_todos(of_operation(entry, entries, measured), todos))
+
+
+def _with_todos(report: Report, todos: TodosOf) -> Report:
+    """With the operator's own entries of that time: those that were ticked, or written, meanwhile."""
+    began, ended = report.began or 0.0, report.ended if report.ended is not None else float("inf")
+    mine = [
+        of_todo(todo)
+        for todo in todos(report.target)
+        if any(began <= at <= ended for at in (todo.made, todo.ended) if at is not None)
+    ]
+    return msgspec.structs.replace(report, steps=(*report.steps, *mine))
 
 
 def _within(runs: Iterable[Run], plan_id: str) -> str:

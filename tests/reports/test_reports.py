@@ -23,6 +23,7 @@ from specdash.reports.model import Diff, Report, clean, stretches
 from specdash.reports.page import page
 from specdash.runbooks.samples import Sample, ServerSample
 from specdash.runbooks.steps import Seen, Step
+from specdash.runbooks.todo import Todo
 from tests.runbooks.scene import Anna, Room
 from tests.tui.actors import DRAFT, serving
 
@@ -99,8 +100,16 @@ async def test_a_run_is_reported_with_its_plans_diffs_and_what_was_literally_sen
     for wanted in (None, run.id, run.id[:10], run.steps[0].plan):
         report = gather(wanted, journal, room.runs, ())
         assert report.outcome == "done"
-    report = gather(run.id, journal, room.runs, ())
+    began = run.steps[0].started or 0.0
+    todos = [
+        Todo(id="a", title="told the team", place=1.0, made=began - 50, state="done", ended=began + 1),
+        Todo(id="b", title="long ago", place=2.0, made=began - 90, state="done", ended=began - 80),
+    ]
+    report = gather(run.id, journal, room.runs, (), lambda target: todos)
     text = markdown(report)
+    assert "6 told the team" in text
+    assert "ticked by hand" in text
+    assert "long ago" not in text
     assert "# runbook night on root@gpubox" in text
     for words in (
         "| ✓ | 1 stop the server |",

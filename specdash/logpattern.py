@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
 from specdash.errors import SpecdashError
-from specdash.logrecords import Start, joins, start_of
+from specdash.logrecords import Start, joins, start_of, start_with
 from specdash.monitor.records import parse
 from specdash.sanitise import clean_line
 
@@ -122,8 +122,8 @@ class Records:
     grammar: Grammar | None
     begins: Callable[[Chunk, int], Iterable[int]]
     """The lines, from one on, at which a record that is wanted may begin or goes on."""
-    wanted: Callable[[bytes], bool]
-    """Whether the record at such a line is wanted."""
+    wanted: Callable[[bytes], Start | None]
+    """How such a line begins, if its record is wanted."""
     _record: tuple[Start, Start, bool] | None = field(default=None, init=False)
     """The wanted record that the last line belongs to: its head, that line, whether it is a traceback."""
 
@@ -136,8 +136,9 @@ class Records:
                 continue
             yield from self._rest(chunk, at, number)
             at = number
-            if self.wanted(chunk.line(number)):
-                self._begin(chunk.line(number))
+            start = self.wanted(chunk.line(number))
+            if start is not None:
+                self._record = (start, start, start.trace) if self.grammar is not None else None
                 yield number
                 at = number + 1
         yield from self._rest(chunk, at, end)
@@ -152,15 +153,9 @@ class Records:
     def single(self, raw: bytes) -> bool:
         """See ``Finder``."""
         kept = self._record
-        found = self.wanted(raw) or (kept is not None and self._goes_on(raw))
+        found = self.wanted(raw) is not None or (kept is not None and self._goes_on(raw))
         self._record = kept
         return found
-
-    def _begin(self, raw: bytes) -> None:
-        """A wanted record begins, or goes on; without a language it is this line alone."""
-        if self.grammar is not None:
-            start = start_of(raw, self.grammar)
-            self._record = (start, start, start.trace)
 
     def _goes_on(self, raw: bytes) -> bool:
         """This line belongs to the open record; else that is at its end."""
@@ -245,17 +240,20 @@ def _records(name: str, grammar: Grammar | None) -> Finder:
         def troubled(chunk: Chunk, first: int) -> Iterable[int]:
             return (n for n, is_error in chunk.troubles(first) if is_error or level == "warning")
 
-        return Records(grammar, troubled, lambda raw: True)
-    text = Text(name.rpartition(" ")[2])
-    return Records(grammar, text.lines, lambda raw: _said_by(raw, name, grammar))
+        return Records(grammar, troubled, lambda raw: _start(raw, grammar))
+    return Records(grammar, Text(name).lines, lambda raw: _said_by(raw, name.lower(), grammar))
 
 
-def _said_by(raw: bytes, name: str, grammar: Grammar | None) -> bool:
-    """A rank or process of this name said it: ``TP3``, ``DP0 TP1``, ``EngineCore``, ``core``."""
+def _start(raw: bytes, grammar: Grammar | None) -> Start:
+    return start_of(raw, grammar) if grammar is not None else Start(True, False, False, None, None, None)
+
+
+def _said_by(raw: bytes, name: str, grammar: Grammar | None) -> Start | None:
+    """A rank or process of this name said it: ``tp3``, ``dp0``, ``enginecore``, ``core``."""
     if grammar is None:
-        return False
+        return None
     record = parse(raw, 0, grammar)
-    process = record.process or ""
+    rank, process = (record.rank or "").lower(), record.process or ""
     short = grammar.spec.lines.short.get(process.partition("_")[0], "")
-    known = [*(record.rank or "").split(), record.rank or "", process, short]
-    return name.lower() in (one.lower() for one in known if one)
+    known = name in rank.split() or name in (process.lower(), short.lower())
+    return start_with(record) if known else None

@@ -11,6 +11,7 @@ import asyncio
 import resource
 import sys
 import time
+import tracemalloc
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
@@ -58,6 +59,24 @@ def search(buffer: LogBuffer, words: str) -> None:
         pass
 
 
+def overhead(body: bytes, many: int = MILLION) -> float:
+    """Bytes that a line costs beside its text, with a filter that matches all and time stamps read."""
+    tracemalloc.start()
+    buffer = LogBuffer(budget=1 << 40)
+    piece = body * (10_000 // body.count(b"\n"))
+    for at in range(many // piece.count(b"\n")):
+        for start in range(0, len(piece), 44 * 1024):
+            buffer.append(piece[start : start + 44 * 1024], at=float(at))
+    matches = Matches(buffer, searched("/./").finder)
+    while matches.step():
+        pass
+    buffer.silences()
+    text = sum(len(chunk.data) for chunk in buffer._chunks)
+    used = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    return (used - text) / buffer.lines
+
+
 async def large() -> list[str]:
     """Jumps, searches and memory among a million lines."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -101,6 +120,15 @@ async def large() -> list[str]:
 
 async def main() -> None:
     """All of it."""
+    poll = b'INFO:     127.0.0.1:4%d - "GET /health HTTP/1.1" 200 OK\n'
+    for what, body in (
+        ("like a server's", lines(0, 100)),
+        ("empty", b"\n"),
+        ("each an error", b"RuntimeError: x\n"),
+        ("every other one a poll", poll % 1 + b"work\n"),
+    ):
+        cost = overhead(body, 200_000)
+        print(f"overhead a line         {cost:6.1f} bytes: {what}")  # noqa: T201
     for rate in (1_000, 10_000, 50_000):
         print(await feed(rate))  # noqa: T201
     for line in await large():

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 SLICE_S: Final = 0.008
 """Seconds that one slice of work takes; keys are answered between two of them."""
-REST_S: Final = 0.002
+REST_S: Final = 0.006
 SLOW_S: Final = 0.3
 """Seconds after which it is said how far it is."""
 

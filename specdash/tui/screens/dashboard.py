@@ -188,6 +188,11 @@ class Dashboard(Telling):
         return not self.watch_only and self.source.operations is not None
 
     @property
+    def _can_act(self) -> bool:
+        """They would do something now: nothing is sent over a link that does not live."""
+        return self.acts and self.state.link.state == "live"
+
+    @property
     def short(self) -> bool:
         """Few rows."""
         return self.size.height < 30
@@ -252,7 +257,9 @@ class Dashboard(Telling):
         if not frozen:
             self._look_log()
         told = self.acting.line(self.size.width - 1)
-        self.query_one(AlertLine).look(state, watch_only=watch, plan=told, hint=self._for_newcomers)
+        self.query_one(AlertLine).look(
+            state, watch_only=not self._can_act, plan=told, hint=self._for_newcomers
+        )
         self._look_keys()
         self.ring(self.states)
         for screen in self.app.screen_stack:
@@ -296,7 +303,7 @@ class Dashboard(Telling):
             watch_only=self.watch_only,
             probe=self.source.probe,
             panes=self.server is not None,
-            acts=self.acts and self.state.link.state == "live",
+            acts=self._can_act,
             idle=self._idle(),
             live=self.state.link.state in ("live", "stale"),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import traceback
@@ -170,6 +171,8 @@ class SpecdashApp(App[int]):
 
     def on_dashboard_shown(self) -> None:
         """Connect every host, and say what could not be used."""
+        if not self.is_headless:
+            gc.freeze()  # what the program is made of stays: looking through it again stops keys for 70 ms
         if self._troubles:
             more = f"   (and {len(self._troubles) - 1} more)" if len(self._troubles) > 1 else ""
             self.board.flash(row(Span(f"▲ {self._troubles[0]}{more}", "warn")), TROUBLE_S)

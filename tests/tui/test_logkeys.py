@@ -8,7 +8,7 @@ from specdash.tui.widgets.logframe import LogPane
 from tests.tui import states
 from tests.tui.conftest import Make
 from tests.tui.logs import LOG_LINES, log_of
-from tests.tui.reading import screen_lines, screen_text, settle
+from tests.tui.reading import screen_lines, screen_text, settle, until
 
 HEALTH = 'INFO:     127.0.0.1:%d - "GET /health HTTP/1.1" 200 OK'
 LINES = (
@@ -65,6 +65,22 @@ async def test_a_filter_is_typed_is_shown_plainly_and_esc_takes_it_away(
         await pilot.press("escape", "escape")
         await settle(pilot)
         assert board.zoomed is None
+
+
+async def test_a_long_log_is_saved_without_a_stop_and_holds_no_secret(
+    make_app: Make, own_folders: Path
+) -> None:
+    source = states.source(states.serving())
+    lines = [f"line {number}" for number in range(12_000)]
+    source.logs[states.KEY] = log_of(["--api-key sk-1234567890123456", "\x1b[31mred\x1b[0m", *lines])
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("ctrl+s")
+        await until(pilot, "12,002 lines saved")
+        saved = (own_folders / "sglang-30000.log").read_text().splitlines()
+    assert saved[:3] == ["--api-key <redacted>", "red", "line 0"]
+    assert saved[-1] == "line 11999"
 
 
 async def test_polls_of_others_are_one_row_and_p_shows_them(make_app: Make) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -13,9 +14,13 @@ from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.logprompt import LogPrompt
 
 if TYPE_CHECKING:
+    from specdash.loglens import LogLens
     from specdash.tui.screens.dashboard import Dashboard
 
 NEWLINE = "\n"
+AT_ONCE: Final = 5_000
+"""Lines that are saved at once; a longer log takes a while."""
+SAVED_IN_A_ROW: Final = 500
 PATH_S: Final = 15.0
 """A path must be read, not only seen."""
 
@@ -123,13 +128,36 @@ def _save(board: Dashboard) -> None:
     if lens is None or not lens.buffer.lines:
         board.flash(row(dim("no log to save")))
         return
-    buffer = lens.buffer
-    lines = range(buffer.first_line, buffer.lines + 1)
-    shown = [line for line in lines if lens.wanted is None or lens.shows(line)]
-    data = b"".join(buffer.raw(line) + b"\n" for line in shown)
     name = board.server.name.replace(":", "-") if board.server else "server"
+    if lens.buffer.lines - lens.buffer.first_line < AT_ONCE:
+        _saved(board, name, lens, b"".join(_shown_lines(lens)))
+    else:
+        board.flash(row(dim("the log is being saved …")), PATH_S)
+        board.run_worker(_save_slowly(board, name, lens), group="save", exclusive=True)
+
+
+async def _save_slowly(board: Dashboard, name: str, lens: LogLens) -> None:
+    """A long log, so that keys are answered meanwhile."""
+    data = bytearray()
+    for number, line in enumerate(_shown_lines(lens), 1):
+        data += line
+        if number % SAVED_IN_A_ROW == 0:
+            await asyncio.sleep(0)
+    _saved(board, name, lens, bytes(data))
+
+
+def _shown_lines(lens: LogLens) -> Iterator[bytes]:
+    """The lines that are there now, as far as they match; without colours, and without secrets."""
+    buffer = lens.buffer
+    for line in range(buffer.first_line, buffer.lines + 1):
+        if line >= buffer.first_line and (lens.wanted is None or lens.shows(line)):
+            yield buffer.text(line).encode("utf-8", "replace") + b"\n"
+
+
+def _saved(board: Dashboard, name: str, lens: LogLens, data: bytes) -> None:
     matching = f" that match {lens.wanted.words}" if lens.wanted else ""
-    _written(board, f"{name}.log", data, f"{say.plural(len(shown), 'line')}{matching} saved", "")
+    what = f"{say.plural(data.count(NEWLINE.encode()), 'line')}{matching} saved"
+    _written(board, f"{name}.log", data, what, "")
 
 
 def _written(board: Dashboard, name: str, data: bytes, what: str, why: str) -> None:

@@ -7,6 +7,7 @@ are closed, so that the server drops what we asked for. The API key comes from t
 names, never from the command line.
 """
 
+import functools
 import gc
 import json
 import os
@@ -163,6 +164,7 @@ class Generator(object):
 
     def _end(self, error: "str | None") -> None:
         self._phase = None
+        self.loop.settle()
         self.watch.end(self._cancelled, error)
         self.tell.drain(lambda: setattr(self.loop, "over", True))
 
@@ -173,7 +175,7 @@ class Generator(object):
             counted = (exchange.answer.usage or {}).get("prompt_tokens")
             if isinstance(counted, int):
                 self._seen.append((counted, exchange.n))
-        self.watch.take(exchange, kind)
+        self.loop.idle.append(functools.partial(self.watch.take, exchange, kind))
 
     def _connect(self) -> Connection:
         return Connection(self.loop, self._address, self._tls, self.plan.host)

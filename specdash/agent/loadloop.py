@@ -12,6 +12,7 @@ import signal
 import socket
 import struct
 import time
+from collections import deque
 
 from specdash.agent.loadhttp import Malformed
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 READ = 32 * 1024
+MOST_WAITING = 512
 SO_TIMESTAMPNS = getattr(socket, "SO_TIMESTAMPNS", 35)
 STAMP_ROOM = socket.CMSG_SPACE(16) if hasattr(socket, "CMSG_SPACE") else 0
 TRUSTED = 5.0
@@ -47,6 +49,8 @@ class Loop(object):
         self.on_stop: "Callable[[], None]" = self._end
         self.clock_gap = 0.0
         """Wall clock less monotonic clock, as last read."""
+        self.idle: "deque[Callable[[], None]]" = deque()
+        """What can wait until nothing is to be read: records are written then, and the next requests made."""
         self.lags: "list[float]" = []
         """How late things were read, in seconds, since somebody took them."""
         self._selector = selectors.DefaultSelector()
@@ -117,9 +121,11 @@ class Loop(object):
         select = self._selector.select
         timers = self._timers
         clock = time.monotonic
+        idle = self.idle
         while not self.over:
-            wait = timers[0][0] - clock() if timers else 60.0
-            for key, _ in select(wait if wait > 0 else 0):
+            wait = 0.0 if idle else timers[0][0] - clock() if timers else 60.0
+            ready = select(wait if wait > 0 else 0)
+            for key, _ in ready:
                 key.data()
             now = clock()
             while timers and timers[0][0] <= now:
@@ -127,6 +133,13 @@ class Loop(object):
                 call, timer.call = timer.call, None
                 if call is not None:
                     call()
+            if idle and (not ready or len(idle) > MOST_WAITING):
+                idle.popleft()()
+
+    def settle(self) -> None:
+        """Do now what was left for an idle moment."""
+        while self.idle:
+            self.idle.popleft()()
 
 
 class Connection(object):

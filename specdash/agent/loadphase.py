@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 LONGEST_PAUSE, USUAL_PAUSE = 5.0, 0.25
 """Seconds that a stream waits after an error before it sends again."""
+MOST_READY = 8 << 20
+"""Bytes of requests that are made beforehand."""
 HOPELESS = 20
 """So many failures in a row, and twice the streams, without one success: nothing can be measured."""
 
@@ -50,6 +52,10 @@ class Phase(object):
         self._next_due = self.began
         self._closed = total == 0
         self._over = False
+        self._ready: "deque[bytes]" = deque()
+        self._made = 0
+        self._goal = 1
+        self._make()
         self._open = plan.rate is not None and name != "warmup"
         """Requests come when they come, whether or not the last one has ended."""
 
@@ -129,10 +135,28 @@ class Phase(object):
         self.next += 1
         exchange = Exchange(self, n, due)
         self.live.add(exchange)
-        body = self.plan.body(n, self.name)
+        body = self._ready.popleft()
         connection = self._idle.pop() if self._idle else self.connect()
+        if self._ready:
+            self.loop.idle.append(self._make_more)
+        else:
+            self._make_more()
         self._deadlines.append((time.monotonic() + self.plan.timeout, exchange))
         exchange.begin(body, connection)
+
+    def _make(self) -> None:
+        """Have the first requests ready: at the start all streams want one at once."""
+        self._make_more()
+        size = len(self._ready[0]) if self._ready else 1
+        self._goal = max(1, min(2 * (self.plan.streams or 32), MOST_READY // size))
+        while self._made < self.total and len(self._ready) < self._goal:
+            self._make_more()
+
+    def _make_more(self) -> None:
+        """One more, where one is wanted."""
+        if self._made < self.total and len(self._ready) < self._goal:
+            self._ready.append(self.plan.body(self._made, self.name))
+            self._made += 1
 
     def _arrive(self) -> None:
         """The open loop: what is due now goes out or is queued; then wait for the next arrival."""

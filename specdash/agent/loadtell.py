@@ -123,6 +123,7 @@ class Watch(object):
     def measured(self) -> None:
         """It is over."""
         self._took = time.monotonic() - self._run_at
+        self._loop.settle()
         self._spent = time.process_time() - self._run_cpu
         if self._phase is not None:
             self._done, self._failed = self._phase.done, self._phase.failed

@@ -12,8 +12,13 @@ gpus() {
     tell a "$o" $?
 }
 look() {
-    [ -r "/proc/$1/cmdline" ] || return
-    echo "$1 $(stat -c %u "/proc/$1") $(base64 <"/proc/$1/cmdline" | tr -d '\n')"
+    f=
+    for p; do f="$f /proc/$p"; done
+    stat -c 'uid %u %n' $f
+    for p; do [ -r "/proc/$p/cmdline" ] && echo "argv $p" && base64 <"/proc/$p/cmdline"; done
+}
+more() {
+    echo "more $1"
     echo "out $(readlink "/proc/$1/fd/1")"
     echo "err $(readlink "/proc/$1/fd/2")"
     while IFS= read -r l; do echo "cgroup $l"; done <"/proc/$1/cgroup"
@@ -25,8 +30,7 @@ log() {
     echo "$s"
     set -- "$1" "$2" "$3" $s
     [ "$1" -lt "$5" ] || return
-    tail -c "+$(($1 + 1))" -- "$3" | head -c "$2" | base64 | tr -d '\n'
-    echo
+    tail -c "+$(($1 + 1))" -- "$3" | head -c "$2" | base64
 }
 while IFS= read -r line; do
     set -f
@@ -46,7 +50,8 @@ while IFS= read -r line; do
         [ "$smi" ] && kill -0 "$smi" 2>/dev/null || { gpus "$2" </dev/null & smi=$!; } ;;
     list) echo /proc/[0-9]* ;;
     stat) shift; for p; do { IFS= read -r l <"/proc/$p/stat"; } 2>/dev/null && echo "$l"; done ;;
-    look) shift; for p; do look "$p" 2>/dev/null; done ;;
+    look) shift; look "$@" 2>/dev/null ;;
+    more) shift; for p; do more "$p" 2>/dev/null; done ;;
     log) p=${line#log * * }; log "$2" "$3" "$p" ;;
     memory) cat /proc/meminfo; echo "load $(cat /proc/loadavg)" ;;
     esac

@@ -19,7 +19,7 @@ import msgspec
 
 from specdash import __version__
 from specdash.monitor import frames
-from specdash.remote.shellread import GPU_FIELDS, Table, cards, greeting, looks, machine, stats
+from specdash.remote.shellread import GPU_FIELDS, Table, cards, details, greeting, looks, machine, stats
 from specdash.remote.shelltail import ShellTail
 from specdash.remote.shellwire import Hushed, Wire
 from specdash.remote.transport import Channel, End
@@ -193,6 +193,9 @@ class ShellAgent:
         for at in range(0, len(strangers), AT_ONCE):
             words = " ".join(map(str, strangers[at : at + AT_ONCE]))
             looked.update(looks(await self._wire.ask("look " + words)))
+        worth = self._table.matching(now, looked)
+        if worth:
+            details(await self._wire.ask("more " + " ".join(map(str, worth))), looked)
         self._table.learn(now, looked)
         await self._say(frames.Processes(at=self._now(), list=self._table.rows(now, self._owners)))
 

@@ -139,35 +139,50 @@ def stats(lines: Iterable[bytes]) -> dict[int, procfs.Stat]:
 
 
 def looks(lines: Iterable[bytes]) -> dict[int, Seen]:
-    """The answer to ``look``: owner, command line without secrets, where its output goes, cgroup."""
+    """The answer to ``look``: owner and command line, without secrets."""
     found: dict[int, Seen] = {}
+    packed: dict[int, list[bytes]] = {}
+    pid = 0
+    for line in lines:
+        words = line.split()
+        if len(words) == 3 and words[0] == b"uid":
+            found[int(words[2].rpartition(b"/")[2])] = Seen(int(words[1]))
+        elif len(words) == 2 and words[0] == b"argv":
+            pid = int(words[1])
+            packed[pid] = []
+        elif pid:
+            packed[pid].append(line)
+    for pid, parts in packed.items():
+        argv = procfs.redact(procfs.arguments(unpacked(parts)))
+        found.setdefault(pid, Seen()).argv = _clean(argv)
+    return found
+
+
+def details(lines: Iterable[bytes], found: Mapping[int, Seen]) -> None:
+    """Add the answer to ``more``: where the output of these goes, and their control groups."""
     seen, groups = Seen(), list[bytes]()
     for line in lines:
         word, _, rest = line.partition(b" ")
         text = rest.decode("utf-8", "replace").strip() or None
-        if word == b"out":
+        if word == b"more":
+            seen, groups = found.get(int(rest), Seen()), []
+        elif word == b"out":
             seen.out = text
         elif word == b"err":
             seen.err = text
         elif word == b"cgroup":
             groups.append(rest)
             seen.cgroup = procfs.cgroup(b"\n".join(groups))
-        elif word.isdigit():
-            uid, _, packed = rest.partition(b" ")
-            argv = procfs.redact(procfs.arguments(unpacked(packed)))
-            seen, groups = Seen(int(uid) if uid.isdigit() else 0, _clean(argv)), []
-            found[int(word)] = seen
-    return found
 
 
 def _clean(argv: Iterable[str]) -> tuple[str, ...]:
     return tuple(part.encode("utf-8", "replace").decode("utf-8", "replace") for part in argv)
 
 
-def unpacked(text: bytes) -> bytes:
-    """Base64 as a host's ``base64`` prints it; nothing where it is broken."""
+def unpacked(lines: Iterable[bytes]) -> bytes:
+    """Base64 as a host's ``base64`` prints it, in lines; nothing where it is broken."""
     try:
-        return base64.b64decode(text, validate=True)
+        return base64.b64decode(b"".join(lines), validate=True)
     except binascii.Error:
         return b""
 
@@ -184,7 +199,7 @@ class Table:
     def strangers(self, now: Mapping[int, procfs.Stat], at: float, *, again: bool = False) -> list[int]:
         """Processes to be looked at: new ones, and young ones whose title may still change.
 
-        ``again``: those that match, too; each look costs the host five small programs.
+        ``again``: those that match, too; each look costs the host a small program.
         """
         return [
             pid
@@ -205,10 +220,17 @@ class Table:
                 kept[pid, now[pid].start] = seen
         self.seen = kept
 
+    def matching(self, now: Mapping[int, procfs.Stat], looked: Mapping[int, Seen]) -> list[int]:
+        """Of those that were looked at, whoever is worth more."""
+        return [pid for pid in looked if pid in now and self._speaks(looked[pid].argv)]
+
     def matches(self, pid: int, stat: procfs.Stat) -> bool:
         """Whether its command line is one of those that are watched for."""
         seen = self.seen.get((pid, stat.start))
-        line = " ".join(seen.argv) if seen else ""
+        return seen is not None and self._speaks(seen.argv)
+
+    def _speaks(self, argv: Sequence[str]) -> bool:
+        line = " ".join(argv)
         return bool(line) and any(pattern.search(line) for pattern in self.patterns)
 
     def rows(self, now: Mapping[int, procfs.Stat], owners: Iterable[int]) -> tuple[frames.Process, ...]:

@@ -49,7 +49,7 @@ class ShellTail:
         if not self._same(file, size):
             self.more = True
             return
-        raw = unpacked(answer[1]) if len(answer) > 1 else b""
+        raw = unpacked(answer[1:])
         self.more = self._offset + len(raw) < size
         skip = raw.find(b"\n") + 1 if self._cut and raw else 0
         self._cut = self._cut and not raw

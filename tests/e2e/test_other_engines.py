@@ -1,4 +1,4 @@
-"""Servers of other engines, found and asked on this machine: stand-ins with their titles, logs and answers."""
+"""Servers of other engines, found and asked on this machine: stand-ins with titles, logs and answers."""
 
 from __future__ import annotations
 

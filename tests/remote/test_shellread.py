@@ -8,7 +8,7 @@ import re
 import pytest
 
 from specdash.monitor import frames
-from specdash.remote.shellread import Table, cards, greeting, looks, machine, stats
+from specdash.remote.shellread import Table, cards, details, greeting, looks, machine, stats
 from specdash.remote.shelltail import ShellTail
 
 GREETING = [b"box", b"5.15.0", b"b-1", b"1000", b"op", b"1700000000", b"500.25 900.0", b"8"]
@@ -22,12 +22,11 @@ def stat(pid: int, ppid: int, start: int, comm: str = "x", flags: int = 0) -> by
 
 def look(pid: int, *argv: str, uid: int = 0) -> list[bytes]:
     packed = base64.b64encode("\0".join(argv).encode())
-    return [
-        b"%d %d %s" % (pid, uid, packed),
-        b"out /var/log/x.log",
-        b"err ",
-        b"cgroup 0::/system.slice/x.service",
-    ]
+    return [b"uid %d /proc/%d" % (uid, pid), b"argv %d" % pid, packed[:20], packed[20:]]
+
+
+def more(pid: int, group: str = "/system.slice/x.service") -> list[bytes]:
+    return [b"more %d" % pid, b"out /var/log/x.log", b"err ", f"cgroup 0::{group}".encode()]
 
 
 def test_a_greeting_names_the_host_its_boot_and_the_programs_it_lacks() -> None:
@@ -78,10 +77,10 @@ def test_servers_their_descendants_and_owners_are_listed_and_nobody_else() -> No
         ]
     )
     assert sorted(table.strangers(now, at=2000.0)) == [10, 11, 12, 13]
-    table.learn(
-        now,
-        looks([*look(10, "python", "-m", "sglang.launch_server", "--api-key", "s3cret"), *look(12, "vi")]),
-    )
+    seen = looks([*look(10, "python", "-m", "sglang.launch_server", "--api-key", "s3cret"), *look(12, "vi")])
+    assert table.matching(now, seen) == [10]
+    details(more(10), seen)
+    table.learn(now, seen)
     rows = table.rows(now, owners=[13])
     assert [row.pid for row in rows] == [10, 11, 13]
     assert (rows[0].started, rows[0].cpu_s, rows[0].out) == (1005.0, 2.0, "/var/log/x.log")
@@ -114,7 +113,8 @@ def test_an_odd_name_spoils_no_other_line() -> None:
 def test_a_process_of_a_container_says_of_which() -> None:
     table = Table(0.0, [re.compile("serve")])
     now = stats([stat(10, 1, 0)])
-    seen = looks([*look(10, "serve")[:-1], b"cgroup 0::/system.slice/docker-3f2a" + b"0" * 60 + b".scope"])
+    seen = looks(look(10, "serve"))
+    details(more(10, f"/system.slice/docker-3f2a{'0' * 60}.scope"), seen)
     table.learn(now, seen)
     assert table.rows(now, [])[0].container == "docker:3f2a00000000"
 

@@ -86,6 +86,15 @@ class Measuring:
 
         return Panel(bench_title(progress), rows, bench_below(progress), keys=keys)
 
+    def line(self, width: int) -> Row:
+        """For the line of the alerts, while one pane alone hides the panel; nothing where none runs."""
+        progress = self.here.progress
+        if progress is None or not progress.under_way or self._board.zoomed is None:
+            return ()
+        from specdash.tui.widgets.benchrows import bench_line
+
+        return bench_line(progress, width)
+
     def acknowledge(self) -> bool:
         """Put the outcome away; False where there is none."""
         if self.here.benchmark is None or self.here.under_way:

@@ -23,7 +23,7 @@ from specdash.tui.paint import dim, row
 from specdash.tui.screens.detail import detail, detail_of_line
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.logkeys import submitted
-from specdash.tui.screens.overlay import Overlay
+from specdash.tui.screens.overlay import Live
 from specdash.tui.screens.telling import Telling
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices, open_servers
@@ -256,14 +256,14 @@ class Dashboard(Telling):
         self.query_one(Sentence).look(state, server)
         if not frozen:
             self._look_log()
-        told = self.acting.line(self.size.width - 1)
+        told = self.acting.line(self.size.width - 1) or self.measuring.line(self.size.width - 1)
         self.query_one(AlertLine).look(
             state, watch_only=not self._can_act, plan=told, hint=self._for_newcomers
         )
         self._look_keys()
         self.ring(self.states)
         for screen in self.app.screen_stack:
-            if isinstance(screen, Overlay):
+            if isinstance(screen, Live):
                 screen.look()
 
     def _panel(self, state: HostState, server: Server | None) -> Panel | None:

@@ -20,6 +20,13 @@ Say = Callable[[int], Sequence[Row]]
 Title = Callable[[], Row]
 
 
+class Live(ModalScreen[None]):
+    """A screen over the dashboard that looks again whenever the dashboard does."""
+
+    def look(self) -> None:
+        """Say what is so now."""
+
+
 class Sheet(Painted):
     """Rows that somebody else knows."""
 
@@ -32,7 +39,7 @@ class Sheet(Painted):
         return self._say(width)
 
 
-class Overlay(ModalScreen[None]):
+class Overlay(Live):
     """Shows what ``say`` says, and again whenever the dashboard looks."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

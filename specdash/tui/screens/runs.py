@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
-from textual.screen import ModalScreen
 
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, dim, row, wrap
-from specdash.tui.screens.overlay import Overlay, Sheet
+from specdash.tui.screens.overlay import Live, Overlay, Sheet
 from specdash.tui.widgets.benchrows import difference_rows, run_rows
 from specdash.tui.widgets.painted import set_frame
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 MARK, DIFF = BY_ID["bench.mark"], BY_ID["bench.diff"]
 
 
-class RunsScreen(ModalScreen[None]):
+class RunsScreen(Live):
     """Kept runs below what is under way. ``above``: rows for a width; ``runs``: oldest first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -7,11 +7,13 @@ from statistics import median
 from specdash.monitor.state import Figures, HostState, Latency, Server
 from specdash.tui import say
 from specdash.tui.chart import ceiling, chart, gutter
-from specdash.tui.paint import Row, Span, cut, dim, fill, pad, row, spark, spread
+from specdash.tui.paint import Row, Span, cut, dim, fill, pad, row, spark, spread, width_of
 from specdash.tui.widgets.painted import Painted
 
 CHART_ROWS = 3
 TALL_CHART_ROWS = 5
+LOW = 30
+"""A screen of fewer rows has no room for the chart, nor for a row a figure."""
 WIDE = 56
 """Cells from which the chart is taller."""
 NAME_CELLS = 10
@@ -101,6 +103,15 @@ def _basis(told: Latency | None, now: float, width: int) -> list[Row]:
     return [cut(row(" " * NAME_CELLS, dim(text)), width)]
 
 
+def pairs(figures: Figures, width: int) -> list[Row]:
+    """What is known, two a row, for a low screen."""
+    parts, half = [cut(part, width // 2) for part in _parts(figures)], width // 2
+    return [
+        row(left, " " * max(1, half - width_of(left)), right)
+        for left, right in zip(parts[::2], [*parts[1::2], ()], strict=False)
+    ]
+
+
 def speed_chart(server: Server, now: float, width: int) -> list[Row]:
     """Tokens a second over the last readings."""
     history, times = server.tok_history, server.tok_at
@@ -146,6 +157,8 @@ class FiguresPane(Painted, can_focus=True):
         middle = row(dim(f"median {median(history):,.1f}")) if len(history) > 1 else ()
         rows = [spread(_rate(figures), middle, width)]
         now = self.state.now if self.state else 0.0
+        if self.app.size.height < LOW:
+            return [*rows, *pairs(figures, width)]
         if history:
             rows += speed_chart(self.server, now, width)
         return [*rows, *table(self.server, now, width)]

@@ -66,6 +66,7 @@ class LogPane(LogReader):
         if self._led_to != (server.key, root.line) and self.follow and not self.filter_words:
             self._led_to = (server.key, root.line)
             self.jump(root.line)
+            self.call_after_refresh(self.jump, root.line)  # the panel that explains it takes rows first
 
     def retitle(self) -> None:
         """Say in the frame what is so now; the keys say what can be done."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
+from textual import events
 from textual.content import Content
 from textual.geometry import Region, Size
 from textual.screen import Screen
@@ -16,7 +17,8 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from specdash.sanitise import sanitise
-from specdash.tui.paint import TONES, Row, Tone, cut, text_of
+from specdash.tui import say
+from specdash.tui.paint import TONES, Row, Tone, cut, dim, text_of
 
 
 class TonedScreen(Screen[None]):
@@ -104,6 +106,8 @@ class Painted(Widget):
         self._rows: list[Row] = []
         self._rows_width = -1
         self._titles: tuple[Row, Row] = ((), ())
+        self.top = 0
+        """The first row that is seen, where there are more than fit: the wheel moves it."""
 
     def draw(self, width: int) -> Sequence[Row]:
         """The rows to show, at most ``width`` cells each (longer ones are cut)."""
@@ -118,17 +122,20 @@ class Painted(Widget):
         width = self.size.width
         if not width or not self.is_attached:
             return
-        self._redraw_heading(width)
         before, self._rows = self._rows, self._fresh(width)
         self._rows_width = width
+        top, self.top = self.top, min(self.top, self._last_top)
+        self._redraw_heading(width)
+        if top != self.top:
+            self.refresh()
         if len(before) != len(self._rows):
             self.refresh(layout=self.styles.is_auto_height)
             if not self.styles.is_auto_height:
                 return
         changed = [
-            Region(0, y, width, 1)
+            Region(0, y - self.top, width, 1)
             for y, (old, new) in enumerate(zip(before, self._rows, strict=False))
-            if old != new
+            if old != new and y >= self.top
         ]
         if changed:
             self.refresh(*changed)
@@ -138,10 +145,43 @@ class Painted(Widget):
         return [fade(row) for row in rows] if self.faded else rows
 
     def _redraw_heading(self, width: int) -> None:
-        titles = self.heading(width)
+        above, below = self.heading(width)
+        last = max((y for y, cells in enumerate(self._rows, 1) if cells), default=0)
+        hidden = last - self._height - self.top
+        more = dim(f"↓ {say.plural(hidden, 'more line')}{' · ' if below else ''}" if hidden > 0 else "")
+        titles = above, (more, *below) if more.text else below
         if titles != self._titles:
             self._titles = titles
             set_frame(self, *titles, width)
+
+    @property
+    def _height(self) -> int:
+        """Rows that are seen; before the layout is known, all of them."""
+        return self.size.height or len(self._rows)
+
+    @property
+    def _last_top(self) -> int:
+        return max(0, len(self._rows) - self._height)
+
+    def scroll_rows(self, rows: int) -> bool:
+        """Show what lies further down or up; False where there is no more of it."""
+        top = max(0, min(self.top + rows, self._last_top))
+        if top == self.top:
+            return False
+        self.top = top
+        self._redraw_heading(self.size.width)
+        self.refresh()
+        return True
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """The wheel."""
+        if self.scroll_rows(1):
+            event.stop()
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """The wheel."""
+        if self.scroll_rows(-1):
+            event.stop()
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """As many rows as there are to say."""
@@ -160,6 +200,7 @@ class Painted(Widget):
     def render_line(self, y: int) -> Strip:
         """One line of cells."""
         width = self.size.width
+        y += self.top
         if y >= len(self._rows):
             return Strip.blank(width, blank_style(self))
         strip = strip_of(self, self._rows[y])
@@ -196,6 +237,10 @@ class Choosing(Painted):
         """Choose by number; beyond either end, the last one there."""
         self.chosen = max(0, min(at, self.many - 1))
         self.redraw()
+        flagged = [y for y, cells in enumerate(self._rows) if any(span.tone == "flag" for span in cells)]
+        if flagged:  # what is chosen is seen, with the title of its column or box
+            self.scroll_rows(min(0, flagged[0] - 1 - self.top))
+            self.scroll_rows(max(0, flagged[-1] + 1 - self._height - self.top))
 
     def on_focus(self) -> None:
         """Show which one is chosen."""

@@ -23,6 +23,10 @@ BOXES = {"pending": "☐", "done": "☑"}
 """What a person ticks looks like a box; what ticks itself has a mark."""
 
 
+WHOLE = 10_000
+"""More rows than any list has."""
+
+
 def flat(steps: Sequence[Step], depth: int = 0) -> list[tuple[int, Step]]:
     """Every step and part of one in the order of the list, with how deep it lies."""
     return [pair for step in steps for pair in ((depth, step), *flat(step.children, depth + 1))]
@@ -92,6 +96,8 @@ class StepsPane(Choosing, can_focus=True):
     own: tuple[Entry, ...] = ()
     """Steps of a runbook and to-dos, in the order of the list."""
     now = 0.0
+    whole = False
+    """Every row is there to be scrolled to."""
 
     def look(
         self,
@@ -118,10 +124,22 @@ class StepsPane(Choosing, can_focus=True):
         at = self.marked
         return self.own[at][1] if at is not None and at < len(self.own) else None
 
+    def scroll_rows(self, rows: int) -> bool:
+        """The wheel shows the whole list; at its end the pane shows again what matters now."""
+        if not self.whole and rows < 0:
+            self.whole = True
+            self.redraw()
+            self.top = self._last_top
+        moved = super().scroll_rows(rows)
+        if self.whole and rows > 0 and self.top == self._last_top:
+            self.whole = False
+            self.redraw()
+        return moved
+
     def draw(self, width: int) -> list[Row]:
         """The plan and the entries before the start: what does not fit is the start's."""
         rows: list[Row] = []
-        height = self.size.height
+        height = WHOLE if self.whole else self.size.height
         if self.plan is not None:
             rows.append(row(Span(f"{self.plan.kind} {self.plan.subject}", "strong")))
             rows += self._plan(width, max(3, height - 2))

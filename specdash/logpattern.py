@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from specdash.errors import SpecdashError
 from specdash.logrecords import Start, joins, start_of, start_with
+from specdash.logscan import trouble_of
 from specdash.monitor.records import parse
 from specdash.sanitise import clean_line
 
@@ -240,7 +241,11 @@ def _records(name: str, grammar: Grammar | None) -> Finder:
         def troubled(chunk: Chunk, first: int) -> Iterable[int]:
             return (n for n, is_error in chunk.troubles(first) if is_error or level == "warning")
 
-        return Records(grammar, troubled, lambda raw: _start(raw, grammar))
+        def told(raw: bytes) -> Start | None:
+            trouble = trouble_of(raw)
+            return _start(raw, grammar) if trouble == "error" or trouble == level else None
+
+        return Records(grammar, troubled, told)
     return Records(grammar, Text(name).lines, lambda raw: _said_by(raw, name.lower(), grammar))
 
 

@@ -6,7 +6,7 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, Literal
 
 SCAN_MAX: Final = 4 << 10
 """A longer line holds every keyword there is: it is never called an error."""
@@ -83,10 +83,17 @@ class Chunk:
             if number == last:
                 continue
             last = number
-            text = self.line(number)
-            match = _TROUBLE.search(text) if len(text) <= SCAN_MAX else None
-            if match:
-                yield number, match.lastgroup != "warning"
+            trouble = trouble_of(self.line(number))
+            if trouble is not None:
+                yield number, trouble == "error"
+
+
+def trouble_of(text: bytes) -> Literal["error", "warning"] | None:
+    """What a line calls itself, or reads like."""
+    match = _TROUBLE.search(text) if len(text) <= SCAN_MAX else None
+    if match is None:
+        return None
+    return "warning" if match.lastgroup == "warning" else "error"
 
 
 class Errors:

@@ -86,6 +86,24 @@ def test_a_filter_shows_what_its_words_say(engine: str, log: bytes, words: str, 
     assert lines(lens) == expected
 
 
+@pytest.mark.parametrize(("words", "shown"), [("@warning", 2), ("@error", 1), ("@TP3", 1), ("odd", 1)])
+def test_a_line_that_has_not_ended_yet_is_shown_if_it_matches_and_goes_if_it_does_no_more(
+    words: str, shown: int
+) -> None:
+    buffer = buffer_of(
+        b"[2026-11-29 12:34:00 TP1] WARNING something odd\n[2026-11-29 12:34:01 TP3] ERROR x\n"
+        b"[2026-11-29 12:34:02 TP0] fine\nbar 1/2"
+    )
+    lens = lens_of(buffer, words)
+    assert lens.rows == shown
+    buffer.append(b"\r[2026-11-29 12:34:03 TP3] ERROR, odd")
+    lens.follow()
+    assert lens.rows == shown + 1
+    buffer.append(b"\rbar 2/2\n")
+    lens.follow()
+    assert lens.rows == shown
+
+
 def test_an_expression_that_is_none_is_refused_in_words() -> None:
     with pytest.raises(PatternError, match="no expression"):
         filtered("/(/", None)

@@ -13,7 +13,7 @@ from specdash.loglens import LogLens
 from specdash.logpattern import searched
 from specdash.tui.paint import text_of
 from specdash.tui.themes import own_variables
-from specdash.tui.widgets import logsearch
+from specdash.tui.widgets import logslices
 from specdash.tui.widgets.logline import hits, time_text
 from specdash.tui.widgets.logreader import LogReader
 from specdash.tui.widgets.painted import TonedScreen
@@ -361,9 +361,9 @@ def share(view: LogReader) -> float:
 @pytest.fixture
 def little_by_little(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each slice looks through one piece, as if it were a slow machine."""
-    monkeypatch.setattr(logsearch, "SLICE_S", 0.0)
-    monkeypatch.setattr(logsearch, "REST_S", 3600.0)
-    monkeypatch.setattr(logsearch, "SLOW_S", 0.0)
+    monkeypatch.setattr(logslices, "SLICE_S", 0.0)
+    monkeypatch.setattr(logslices, "REST_S", 3600.0)
+    monkeypatch.setattr(logslices, "SLOW_S", 0.0)
 
 
 @pytest.mark.usefixtures("little_by_little")

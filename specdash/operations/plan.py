@@ -10,7 +10,7 @@ import msgspec
 from specdash.monitor.documents import SCHEMA, Document
 from specdash.operations.work import Work
 
-Kind: TypeAlias = Literal["kill", "clean", "launch", "restart", "patch", "undo", "bench"]
+Kind: TypeAlias = Literal["kill", "clean", "launch", "restart", "patch", "undo", "bench", "run"]
 Risk: TypeAlias = Literal["read", "soft", "hard"]
 """``read`` looks; ``soft`` costs the server something (one token); ``hard`` changes the host."""
 

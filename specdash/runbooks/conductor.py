@@ -106,7 +106,7 @@ class Conductor:
         try:
             outcome = await do(self._doing(index))
         except NotAgreed as refused:
-            self._see(index, refused.message, state="pending", started=None, plan="")
+            self._see(index, refused.message, state="pending", started=None)
             raise
         self._finish(index, outcome)
 
@@ -145,6 +145,7 @@ class Conductor:
             self._apply(index, asked.result())
         finally:
             asked.cancel()
+            await asyncio.gather(asked, return_exceptions=True)
 
     def _seen(self, step: RunStep) -> str | None:
         known = msgspec.convert(step.result.get("known", {}), Known)

@@ -7,6 +7,7 @@ step, and what somebody else has done meanwhile is seen and said.
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
@@ -21,8 +22,9 @@ from specdash.operations.acts import Acts, Clock, Hands
 from specdash.operations.checks import passes
 from specdash.operations.journal import Journal
 from specdash.operations.offers import Operations
-from specdash.operations.plan import Plan
-from specdash.operations.work import Free
+from specdash.operations.plan import Plan, Step
+from specdash.operations.rules import make
+from specdash.operations.work import Free, Manage
 from specdash.runbooks.book import kind_of, seconds
 from specdash.runbooks.holds import holds
 from specdash.runbooks.observed import Known, by_others
@@ -179,6 +181,10 @@ async def run(doing: Doing) -> Outcome:
     hands = Hands(doing.acts)
     limit = max(1.0, min(3600.0, seconds(spec.within) if spec.within else RUN_S))
     token = f"{doing.run.id}-{doing.index}-{doing.step.tries}"
+    if not doing.step.result.get("agreed"):
+        if not await doing.person.agrees(command_plan(doing, limit)):
+            raise NotAgreed("not agreed to: nothing was done")
+        doing.keep(result={**doing.step.result, "agreed": True})
     what = f"runbook {doing.run.name}"
     lock = await hands.lock(_who(), what)
     if not lock.held and lock.by is not None and lock.by.who == _who():
@@ -198,6 +204,15 @@ async def run(doing: Doing) -> Outcome:
     if answer.timed_out:
         return Outcome("failed", (f"not over within {limit:.0f} s: ended", *lines))
     return Outcome("done" if answer.exit == 0 else "failed", (f"exit status {answer.exit}", *lines))
+
+
+def command_plan(doing: Doing, limit: float) -> Plan:
+    """A command as it is shown before it runs."""
+    argv = doing.step.spec.run or ()
+    work = Manage(manager=f"runbook {doing.run.name}", argv=argv, limit_s=limit)
+    shown = (shlex.join(argv), f"no shell; ended after {limit:.0f} s")
+    step = Step(title=doing.step.title, risk="hard", work=work, preview=shown)
+    return make(doing.acts, "run", argv[0], (step,))
 
 
 async def bench(doing: Doing) -> Outcome:
@@ -290,6 +305,10 @@ async def _taken_up(doing: Doing) -> Outcome | None:
     host = doing.state.host
     if host is None or host.boot != entry.plan.boot:
         return None
+    if any(step.risk == "hard" and not step.over for step in entry.plan.steps):
+        seen = await _agreed(doing, entry.plan)
+        if seen is not None:
+            return Outcome("done", (seen,))
     doing.say("taken up where it was cut off")
     return await _perform(doing, entry.plan)
 
@@ -308,6 +327,8 @@ async def _agreed(doing: Doing, plan: Plan) -> str | None:
         return None
     finally:
         asked.cancel()
+        # The question is gone before the next one is asked.
+        await asyncio.gather(asked, return_exceptions=True)
 
 
 async def _perform(doing: Doing, plan: Plan) -> Outcome:

@@ -292,10 +292,11 @@ class Playing:
             if not answer.done():
                 answer.set_result(value)
 
-        self._board.app.push_screen(dialog, answered)
+        shown = self._board.app.push_screen(dialog, answered)
         try:
             return await answer
         except asyncio.CancelledError:
+            await shown  # a dialog that is taken away before it is there would look for its parts
             if dialog.is_attached and dialog.is_current:
                 dialog.dismiss(None)
             raise

@@ -39,7 +39,8 @@ async def test_the_whole_procedure_runs_to_its_end_with_evidence_and_its_moments
     run = await room.carry(room.new(manual, KILL, check, RUN, PATCH, LAUNCH, READY, say))
     assert states_of(run) == ["done"] * 8, [seen(run, n) for n in range(8)]
     assert run.ok
-    assert [plan.kind for plan in room.anna.plans] == ["kill", "patch", "launch"]
+    assert [plan.kind for plan in room.anna.plans] == ["kill", "run", "patch", "launch"]
+    assert room.anna.plans[1].steps[0].preview[0] == "ls /tmp"
     assert room.host.times("run", ("ls", "/tmp")) == 1
     assert "GPU 0, 1 clean" in seen(run, 1)[0]
     assert seen(run, 2) == ["2 GPUs: 4 MiB in use"]
@@ -239,6 +240,35 @@ async def test_cut_off_at_any_request_it_goes_on_and_does_nothing_twice(
     assert kinds.count("run") == 1
     assert host.times("TERM", 100) == 1
     assert room.runs.cut_off(host.target) is None
+
+
+async def test_what_was_cut_off_is_asked_about_again_before_it_goes_on(tmp_path: Path) -> None:
+    host = _host()
+    room = Room(host, tmp_path)
+    host.fault = Cut(1, "before")
+    with pytest.raises(Killed):
+        await room.carry(room.new(KILL))
+    left = room.runs.cut_off(host.target)
+    assert left is not None
+    room.anna.yes = False
+    with pytest.raises(NotAgreed):
+        await room.carry(left)
+    assert host.effects == []
+    room.anna.yes = True
+    again = room.runs.cut_off(host.target)
+    assert again is not None
+    done = await room.carry(again)
+    assert done.ok
+    assert done.steps[0].plan == left.steps[0].plan  # the same plan went on
+    assert host.times("TERM", 100) == 1
+
+
+async def test_a_command_runs_only_after_a_yes(tmp_path: Path) -> None:
+    host = _host()
+    room = Room(host, tmp_path, Anna(yes=False))
+    with pytest.raises(NotAgreed):
+        await room.carry(room.new(RUN))
+    assert host.effects == []
 
 
 async def test_a_step_that_may_have_been_done_when_the_agent_died_is_not_guessed(tmp_path: Path) -> None:

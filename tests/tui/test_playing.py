@@ -79,9 +79,14 @@ async def test_a_runbook_runs_from_the_palette_to_its_end(
         assert _dialog(app) is PlanDialog
         assert source.host.effects == []
         await pilot.press("l", "enter")
+        await until(pilot, "Run ls on gpubox")
+        assert [kind for kind, _ in source.host.effects if kind == "run"] == []
+        await pilot.press("l", "enter")
         await until(pilot, "failed")
         assert _dialog(app) is ChoiceDialog
         source.host.managers["ls /tmp"] = lambda _: 0
+        await pilot.press("l", "enter")
+        await until(pilot, "Run ls on gpubox")
         await pilot.press("l", "enter")
         await until(pilot, "night: 4 of 4 steps done")
         pane = board.query_one(StepsPane)
@@ -104,6 +109,8 @@ async def test_a_kill_in_another_terminal_takes_the_question_away_and_ticks_the_
         await pilot.press("3", "j", "space")
         await until(pilot, "Kill sglang:30000")
         bury(source.host)
+        await until(pilot, "Run ls on gpubox")
+        await pilot.press("l", "enter")
         await until(pilot, "night: 4 of 4 steps done")
         assert app.screen is board
         assert "not by this runbook" in board.query_one(StepsPane).own[2][1].evidence[0].text

@@ -24,7 +24,7 @@ TONES: Final[dict[StepState, Tone]] = {
 }  # fmt: skip
 KEYS: Final[dict[Kind, str]] = {
     "kill": "server.kill", "clean": "gpu.clean", "launch": "server.restart", "restart": "server.restart",
-    "patch": "config.patch", "undo": "config.undo", "bench": "bench.run",
+    "patch": "config.patch", "undo": "config.undo", "bench": "bench.run", "run": "palette",
 }  # fmt: skip
 """The action that prepares a plan of this kind."""
 _LINE_TONES: Final[dict[str, Tone]] = {"✓": "dim", "▲": "warn", "✖": "bad", "?": "dim"}
@@ -38,7 +38,15 @@ def verb(plan: Plan) -> str:
     """What the plan does, for a title and a button."""
     if plan.kind in ("restart", "launch"):
         return "Restart" if not isinstance(plan.steps[0].work, (Check, Start, Write)) else "Start"
-    return {"kill": "Kill", "clean": "Clean", "patch": "Patch", "undo": "Undo", "bench": "Measure"}[plan.kind]
+    words = {
+        "kill": "Kill",
+        "clean": "Clean",
+        "patch": "Patch",
+        "undo": "Undo",
+        "bench": "Measure",
+        "run": "Run",
+    }
+    return words[plan.kind]
 
 
 def title(plan: Plan, *, resumes: bool = False) -> str:

@@ -5,8 +5,9 @@
    requests first and last stood at 90 % of its peak or more.
 2. In it the tokens of each request are counted evenly between its first and its last one.
 3. The window is cut into bins (20 to 60, of at least 0.1 s) and its beginning is taken off by MSER-5's rule:
-   the cut that makes the standard error of the mean of what is left least. Where that would take more than
-   30 %, the run was never steady, and that is said.
+   the cut that makes the standard error of the mean of what is left least. By itself that rule cuts pure
+   noise as well; so what it would take counts only where its rate is more than 5 % off the rest. Where that
+   is more than 30 % of the window, the run was never steady, and that is said.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ from specdash.bench.events import Request
 
 FULL = 0.9
 MOST_CUT = 0.3
-LEAST_BIN = 0.1
+LEAST_BIN, LEAST_BINS = 0.1, 20
+MATTERS = 0.05
+"""Share by which a beginning must differ from the rest to be cut."""
 
 
 class Steady(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,7 +59,7 @@ def steady_part(good: Sequence[Request]) -> Steady | None:
     for first, last, tokens in spans:
         _pour(bins, start, width, (first, last), tokens)
     rates = [value / width for value in bins]
-    cut = mser5(rates) if count >= 20 else 0
+    cut = _slow_start(rates) if count >= LEAST_BINS else 0
     settled = cut <= MOST_CUT * count
     cut = cut if settled else 0
     kept = rates[cut:]
@@ -68,6 +71,15 @@ def steady_part(good: Sequence[Request]) -> Steady | None:
         settled=settled,
         bins=tuple(round(rate, 3) for rate in kept),
     )
+
+
+def _slow_start(rates: Sequence[float]) -> int:
+    """Bins at the beginning that differ from the rest by more than noise."""
+    cut = mser5(rates)
+    if not cut:
+        return 0
+    before, after = sum(rates[:cut]) / cut, sum(rates[cut:]) / (len(rates) - cut)
+    return cut if abs(before - after) > MATTERS * after else 0
 
 
 def mser5(values: Sequence[float]) -> int:

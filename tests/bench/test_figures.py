@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 from typing import Any
 
 import pytest
@@ -144,6 +145,37 @@ def test_a_slow_beginning_is_cut_by_rule_and_a_drift_is_called_not_settled() -> 
     assert mser5([10.0] * 10 + [100.0, 101.0, 99.0, 100.0, 100.0] * 8) == 10
     assert mser5([100.0, 101.0, 99.0] * 20) == 0
     assert mser5([float(n) for n in range(60)]) > 0.3 * 60
+
+
+def test_noise_is_not_taken_for_a_slow_beginning() -> None:
+    chance = random.Random(1)
+    cut = unsettled = 0
+    for _ in range(200):
+        rates = [100 * (1 + chance.gauss(0, 0.03)) for _ in range(60)]
+        records = [
+            Request(
+                n=n, sent=n / 10, first=n / 10, last=(n + 1) / 10, chunks=9, tokens=round(rate / 10 * 1000)
+            )
+            for n, rate in enumerate(rates)
+        ]
+        steady = steady_part(records)
+        assert steady is not None
+        cut += steady.cut_s > 0
+        unsettled += not steady.settled
+    assert cut <= 10
+    assert unsettled <= 4
+
+
+def test_a_slow_beginning_is_cut_from_the_rate() -> None:
+    records = [
+        Request(n=n, sent=float(n), first=float(n), last=n + 1.0, chunks=9, tokens=50 if n < 6 else 100)
+        for n in range(60)
+    ]
+    steady = steady_part(records)
+    assert steady is not None
+    assert steady.settled
+    assert steady.cut_s == pytest.approx(10, abs=5)
+    assert steady.tok_s == pytest.approx(100)
 
 
 PAGE = """vllm:generation_tokens_total{{engine="0"}} {tokens}

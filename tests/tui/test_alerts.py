@@ -205,7 +205,7 @@ async def test_d_writes_one_file_with_all_evidence_and_says_where(make_app: Make
         await settle(pilot)
         await pilot.press("d")
         await until(pilot, ".tar.gz")
-        [written] = names(own_folders)
+        [written] = [path for path in names(own_folders) if path.suffix == ".gz"]
         assert written.name.startswith("evidence-gpubox-")
         assert written.stat().st_mode & 0o777 == 0o600
         assert written.name in screen_lines(app)[-2]

@@ -305,10 +305,10 @@ async def _taken_up(doing: Doing) -> Outcome | None:
     host = doing.state.host
     if host is None or host.boot != entry.plan.boot:
         return None
-    if any(step.risk == "hard" and not step.over for step in entry.plan.steps):
-        seen = await _agreed(doing, entry.plan)
-        if seen is not None:
-            return Outcome("done", (seen,))
+    left = any(step.risk == "hard" and not step.over for step in entry.plan.steps)
+    # What has gone since may be what we have ended ourselves: the plan itself will see what is left.
+    if left and not await doing.person.agrees(entry.plan):
+        raise NotAgreed("not agreed to: nothing more was done")
     doing.say("taken up where it was cut off")
     return await _perform(doing, entry.plan)
 

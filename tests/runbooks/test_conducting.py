@@ -236,6 +236,7 @@ async def test_cut_off_at_any_request_it_goes_on_and_does_nothing_twice(
     assert cut.done or number > 5
     assert states_of(run) == ["done"] * 6, [seen(run, n) for n in range(6)]
     kinds = [kind for kind, _ in host.effects]
+    assert "not by this runbook" not in str([seen(run, n) for n in range(6)])
     assert kinds.count("launch") == 1
     assert kinds.count("run") == 1
     assert host.times("TERM", 100) == 1

@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from specdash.bench.figures import own_script
 from specdash.bench.fingerprint import fingerprint
+from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark
@@ -65,7 +66,8 @@ class OnHost:
         done: list[Measured],
     ) -> list[Measured]:
         loads, repeat = Offering(self._operations, server).loads(described)
-        rest = Course(subject=subject, loads=loads, repeat=repeat).runs[len(done) :]
+        order = Course(subject=subject, loads=loads, repeat=repeat).runs
+        rest = tuple(load for load in order[len(done) :] if isinstance(load, Workload))
         if not rest:
             return done
         course = Course(subject=subject, loads=rest)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import textual.app
 import textual.pilot
-from pytest_textual_snapshot import node_to_report_path
+from pytest_textual_snapshot import node_to_report_path  # type: ignore[import-untyped]
 from textual._wait import wait_for_idle
 
 from tests.tui.still import until_still

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene
-from specdash.commands.benchload import load_options, loads_of
+from specdash.commands.benchload import load_options, loads_of, script_of
 from specdash.commands.benchtold import Lost, run_benchmark, table_lines
 from specdash.commands.keeping import document, tell
 from specdash.commands.numbers import Number
@@ -79,6 +79,9 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
         loads, repeat = loads_of(url_of(server), given, profile)
         subject = subject_of(here.state, server, variant=given["variant"])
         course = Course(subject=subject, loads=loads, repeat=repeat)
+        own = script_of(given, profile)
+        if own is not None:
+            course = Course(subject=subject, loads=(), script=own[0], repeat=own[1])
         generator = HostGenerator(here.session, server.key)
         return await carry_out(course, generator, given, host=here.session, lost=lambda: link_is_lost(here))
 

@@ -11,6 +11,7 @@ from specdash.commands.numbers import Number
 
 if TYPE_CHECKING:
     from specdash.bench.plan import Workload
+    from specdash.measuring.course import Script
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 OUTPUT = 256
@@ -63,6 +64,17 @@ def loads_of(url: str, given: Mapping[str, Any], profile: Any = None) -> tuple[t
     return sweep(load, streams or (1,)), repeat
 
 
+def script_of(given: Mapping[str, Any], profile: Any) -> tuple[Script, int] | None:
+    """The profile's own command that was named, and how often; None where ours is meant."""
+    from specdash.measuring.course import Script
+
+    found = profile.benchmarks.get(given.get("benchmark")) if profile is not None else None
+    if found is None or found.command is None:
+        return None
+    script = Script(command=tuple(found.command), tok_s=found.tok_s)
+    return script, given.get("repeat") or found.repeat or 1
+
+
 def _said(given: Mapping[str, Any]) -> dict[str, Any]:
     names = "model api rate requests duration input output prompts temperature key_env warmup seed timeout"
     said = {name: given[name] for name in names.split() if given.get(name) is not None}
@@ -90,7 +102,5 @@ def _named(name: str | None, profile: Any) -> dict[str, Any]:
     if found is None:
         known = ", ".join(profile.benchmarks) if profile is not None and profile.benchmarks else "none"
         raise click.UsageError(f"the profile has no benchmark {name} (it has: {known})")
-    if found.command is not None:
-        raise click.UsageError(f"{name} is a command of your own: only the built-in load is run")
     names = "concurrency requests input output repeat rate api".split()
     return {field: value for field in names if (value := getattr(found, field)) not in (None, ())}

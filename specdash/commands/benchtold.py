@@ -34,6 +34,7 @@ class Narrator:
         self._told = 0
         self._said_at = -TELL_EVERY_S
         self._shown = False
+        self._line_said = ""
 
     def tell(self, progress: Progress) -> None:
         """Say what is new."""
@@ -55,6 +56,9 @@ class Narrator:
             room = max(20, shutil.get_terminal_size().columns - 1)
             click.echo(f"\r\x1b[2K{line[:room]}", nl=False, err=True)
             self._shown = True
+        elif progress.line and progress.line != self._line_said:
+            self._line_said = progress.line
+            say(f"    {clean_line(progress.line)}")
         elif progress.tick is not None and progress.tick.t - self._said_at >= TELL_EVERY_S:
             self._said_at = progress.tick.t
             say(line)
@@ -118,6 +122,8 @@ def live_words(progress: Progress) -> str:
 
     tick = progress.tick
     parts = [f"run {progress.run} of {progress.runs}"]
+    if progress.line:
+        return f"{parts[0]} · {progress.line}"
     if tick is None or progress.state in ("starting", "warming up"):
         parts.append(progress.state)
     if tick is not None and progress.state in ("measuring", "stopping"):

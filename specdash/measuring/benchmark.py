@@ -8,15 +8,15 @@ from typing import Protocol
 
 import msgspec
 
-from specdash.bench.events import AnyEvent, Begin, End, Tick
-from specdash.bench.figures import run_of
+from specdash.bench.events import AnyEvent, Begin, End, Output, Tick
+from specdash.bench.figures import own_script, run_of
 from specdash.bench.fingerprint import fingerprint
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
 from specdash.bench.table import accept_length, steps_of
 from specdash.bench.witness import Witness
 from specdash.errors import SpecdashError
-from specdash.measuring.course import Course
+from specdash.measuring.course import Course, Script
 from specdash.measuring.progress import Progress, ticked
 from specdash.monitor.state import HostState, Server
 
@@ -28,6 +28,9 @@ class Generator(Protocol):
 
     def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
         """What it prints, in order. Raises ``SpecdashError`` where it cannot be started or is lost."""
+
+    def script(self, command: Sequence[str], tok_s: str | None = None) -> AsyncIterator[AnyEvent]:
+        """A command of the operator's own: its lines, then its rates. Raises ``SpecdashError``."""
 
     def stop(self) -> None:
         """End the run in order: nothing stays on the server, and what had ended is told."""
@@ -95,7 +98,9 @@ class Benchmark:
             for number, load in enumerate(self.course.runs, 1):
                 if self._stopped:
                     break
-                self._tell(state="starting", run=number, load=load, tick=None, speed=(), **self._beside(load))
+                beside = self._beside(load) if isinstance(load, Workload) else {}
+                ours = load if isinstance(load, Workload) else None
+                self._tell(state="starting", run=number, load=ours, tick=None, speed=(), line="", **beside)
                 run = await self._one(load)
                 self._tell(done=(*self.progress.done, run), tick=None, state="starting")
                 if run.run.error is not None:
@@ -110,30 +115,37 @@ class Benchmark:
         self._tell(state="done")
         return self.progress.done
 
-    async def _one(self, load: Workload) -> Measured:
+    async def _one(self, load: Workload | Script) -> Measured:
         events: list[AnyEvent] = []
         witness = Witness(self.course.subject.server or "")
         unsubscribe = self._watch(witness)
         try:
-            async for event in self._generator.run(load):
+            async for event in self._events(load):
                 if isinstance(event, Tick):
                     self.progress = ticked(self.progress, event)
                     self._tell()
                 else:
                     events.append(event)
+                    if isinstance(event, Output):
+                        self._tell(state="measuring", line=event.line)
         finally:
             unsubscribe()
         ticks = self.progress.speed
         run = await asyncio.to_thread(self._measured, load, events, ticks, witness)
         return await asyncio.to_thread(self._keep, run, events)
 
+    def _events(self, load: Workload | Script) -> AsyncIterator[AnyEvent]:
+        if isinstance(load, Script):
+            return self._generator.script(load.command, load.tok_s)
+        return self._generator.run(load)
+
     def _measured(
-        self, load: Workload, events: Sequence[AnyEvent], speed: tuple[float, ...], witness: Witness
+        self, load: Workload | Script, events: Sequence[AnyEvent], speed: tuple[float, ...], witness: Witness
     ) -> Measured:
         subject = self.course.subject
         begin = next((event for event in events if isinstance(event, Begin)), None)
         end = next((event for event in events if isinstance(event, End)), None)
-        found = run_of(load, events)
+        found = own_script(events) if isinstance(load, Script) else run_of(load, events)
         if end is None:
             found = replace(found, cancelled=True, error=found.error)
         return Measured(
@@ -141,7 +153,8 @@ class Benchmark:
             host=subject.host,
             variant=subject.variant,
             launch=subject.launch,
-            workload=load,
+            workload=load if isinstance(load, Workload) else None,
+            command=load.command if isinstance(load, Script) else (),
             run=found,
             during=witness.during,
             fingerprint=self._facts(begin),

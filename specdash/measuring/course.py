@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -36,6 +37,13 @@ class Subject(msgspec.Struct, frozen=True, kw_only=True):
     boot: str = ""
 
 
+class Script(msgspec.Struct, frozen=True, kw_only=True):
+    """A command of the operator's own on the host, and the expression that finds its rate."""
+
+    command: tuple[str, ...]
+    tok_s: str | None = None
+
+
 class Course(msgspec.Struct, frozen=True, kw_only=True):
     """All runs that were asked for."""
 
@@ -43,11 +51,15 @@ class Course(msgspec.Struct, frozen=True, kw_only=True):
     loads: tuple[Workload, ...]
     """One for each concurrency."""
     repeat: int = 1
+    script: Script | None = None
+    """Run instead of loads of ours."""
 
     @property
-    def runs(self) -> tuple[Workload, ...]:
+    def runs(self) -> tuple[Workload | Script, ...]:
         """In order: each load once, then all of them the other way round, so that a drift meets all alike."""
-        out: list[Workload] = []
+        if self.script is not None:
+            return (self.script,) * self.repeat
+        out: list[Workload | Script] = []
         for number in range(self.repeat):
             out += self.loads if number % 2 == 0 else reversed(self.loads)
         return tuple(out)
@@ -90,7 +102,8 @@ def slug(speculation: str | None) -> str:
 def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
     """The plan as it is shown: literal requests, how many, and what they cost the server."""
     subject = course.subject
-    steps = [
+    steps = [_script_step(course.script, subject, course.repeat)] if course.script is not None else []
+    steps += [
         Step(
             title=_title(load, course.repeat),
             risk="soft",
@@ -109,6 +122,17 @@ def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
         steps=tuple(steps),
         made=made,
         warnings=tuple(warnings),
+    )
+
+
+def _script_step(script: Script, subject: Subject, repeat: int) -> Step:
+    finds = f"its rate is what {script.tok_s} finds" if script.tok_s else "nothing says how its rate is found"
+    where = f"runs {subject.place}; kept in the history as {subject.variant}"
+    return Step(
+        title=f"{'once' if repeat == 1 else f'{repeat} times'}: a command of your own",
+        risk="soft",
+        work=Measure(workload=msgspec.to_builtins(script)),
+        preview=(shlex.join(script.command), finds, where),
     )
 
 

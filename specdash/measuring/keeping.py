@@ -51,5 +51,5 @@ class Keeper:
     def claim(self, course: Course, tok_s: float) -> None:
         """What somebody says of the first load."""
         subject = course.subject
-        said = claim(subject.host, tok_s, at=time.time(), variant=subject.variant, workload=course.loads[0])
-        self.keep(said, ())
+        load = course.loads[0] if course.loads else None
+        self.keep(claim(subject.host, tok_s, at=time.time(), variant=subject.variant, workload=load), ())

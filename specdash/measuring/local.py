@@ -48,6 +48,10 @@ class LocalGenerator:
         finally:
             await self._bury(process)
 
+    def script(self, command: Sequence[str], tok_s: str | None = None) -> AsyncIterator[AnyEvent]:
+        """Raises ``SpecdashError``: a command of the operator's own runs on a host."""
+        raise SpecdashError("a command of your own runs on a host: name the host, not a URL")
+
     def stop(self) -> None:
         """Ask it to end in order; it is killed where it does not."""
         process = self._process

@@ -33,6 +33,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     speed: tuple[float, ...] = ()
     """Output tokens of each second of this run's measured part."""
     done: tuple[Measured, ...] = ()
+    line: str = ""
+    """The last line that a command of the operator's own has printed; remote text, cleaned."""
     accept_length: float | None = None
     """Of this moment, by the server."""
     break_even: float | None = None

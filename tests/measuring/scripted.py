@@ -51,6 +51,7 @@ class Scripted:
         self._hold = hold
         self._stop = asyncio.Event()
         self.loads: list[Workload] = []
+        self.commands: list[tuple[str, ...]] = []
         self.stopped = 0
 
     async def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
@@ -62,6 +63,14 @@ class Scripted:
                 await self._stop.wait()
                 yield End(t=event.t, done=4, cancelled=True)
                 return
+            yield event
+            await asyncio.sleep(0)
+
+    async def script(self, command: Sequence[str], tok_s: str | None = None) -> AsyncIterator[AnyEvent]:
+        self.commands.append(tuple(command))
+        for event in self._runs.pop(0):
+            if isinstance(event, SpecdashError):
+                raise event
             yield event
             await asyncio.sleep(0)
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from specdash.bench.events import AnyEvent, Begin, End
+from specdash.bench.events import AnyEvent, Begin, End, Output
 from specdash.bench.plan import parse, sweep
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark
-from specdash.measuring.course import Course, Subject
+from specdash.measuring.course import Course, Script, Subject
 from specdash.measuring.progress import Progress
 from tests.measuring.scripted import FakeHost, Scripted, good_run
 from tests.tui import states
@@ -128,3 +128,32 @@ async def test_the_accept_length_of_the_moment_is_the_servers() -> None:
     benchmark = Benchmark(course(), Scripted(good_run()), keep=Kept().keep, host=host)
     await benchmark.run()
     assert benchmark.progress.accept_length == 2.2
+
+
+OWN = Script(command=("python3", "/tmp/benchmark_eagle3.py"), tok_s=r"throughput:\s*([\d.]+)")
+
+
+async def test_a_command_of_the_operators_own_is_kept_like_any_run() -> None:
+    lines: list[AnyEvent] = [
+        Begin(at=1_795_990_000.0),
+        Output(t=1, line="warming up"),
+        Output(t=9, line="throughput: 83.5 tok/s"),
+        End(t=10, exit=0, tok_s=(83.5,)),
+    ]
+    kept, generator = Kept(), Scripted(lines, lines)
+    benchmark = Benchmark(Course(subject=SUBJECT, loads=(), script=OWN, repeat=2), generator, keep=kept.keep)
+    seen: list[str] = []
+    benchmark.subscribe(lambda: seen.append(benchmark.progress.line))
+    runs = await benchmark.run()
+    assert generator.commands == [OWN.command] * 2
+    assert [(run.tok_s, run.trouble, run.cell) for run in runs] == [
+        (83.5, (), "python3 /tmp/benchmark_eagle3.py")
+    ] * 2
+    assert "throughput: 83.5 tok/s" in seen
+
+
+async def test_a_command_whose_rate_is_not_found_says_so() -> None:
+    lines: list[AnyEvent] = [Begin(at=1.0), Output(t=1, line="done"), End(t=2, exit=0)]
+    benchmark = Benchmark(Course(subject=SUBJECT, loads=(), script=OWN), Scripted(lines), keep=Kept().keep)
+    with pytest.raises(SpecdashError, match="tok_s matched no line"):
+        await benchmark.run()

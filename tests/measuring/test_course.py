@@ -5,9 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from specdash.bench.plan import parse, sweep
+from specdash.bench.plan import Workload, parse, sweep
 from specdash.errors import SpecdashError
-from specdash.measuring.course import Course, Subject, load_words, plan, slug, subject_of, url_of
+from specdash.measuring.course import Course, Script, Subject, load_words, plan, slug, subject_of, url_of
 from tests.tui import states
 
 LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
@@ -29,8 +29,19 @@ def test_the_plan_is_literal() -> None:
 
 def test_several_loads_take_turns_so_that_a_drift_meets_all() -> None:
     whole = Course(subject=SUBJECT, loads=sweep(LOAD, (1, 8)), repeat=3)
-    assert [load.concurrency for load in whole.runs] == [1, 8, 8, 1, 1, 8]
+    assert [load.concurrency for load in whole.runs if isinstance(load, Workload)] == [1, 8, 8, 1, 1, 8]
     assert len(plan(whole, made=1.0).steps) == 2
+
+
+def test_a_command_of_the_operators_own_is_shown_as_it_is() -> None:
+    script = Script(command=("python3", "/tmp/a b.py"), tok_s="tps: (.*)")
+    what = plan(Course(subject=SUBJECT, loads=(), script=script, repeat=3), made=1.0)
+    assert what.steps[0].title == "3 times: a command of your own"
+    assert what.steps[0].preview == (
+        "python3 '/tmp/a b.py'",
+        "its rate is what tps: (.*) finds",
+        "runs on gpubox; kept in the history as eagle3-3",
+    )
 
 
 @pytest.mark.parametrize(

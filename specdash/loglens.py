@@ -212,5 +212,7 @@ class LogLens:
         if self._indexed != self.stamp:
             self._indexed = self.stamp
             self._rules = self.buffer.rules
-            self._rule_rows = array("Q", (self._rank(rule[0]) + k for k, rule in enumerate(self._rules)))
+            first = self.buffer.first_line  # rules before it count, but have no row any more
+            ranks = (self._rank(max(first, rule[0])) for rule in self._rules)
+            self._rule_rows = array("Q", (rank + k for k, rank in enumerate(ranks)))
         return self._rule_rows

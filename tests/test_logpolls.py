@@ -87,6 +87,7 @@ def test_a_rotation_among_polls_parts_them() -> None:
 def test_lines_between_which_polls_stand_keep_their_rows_when_old_ones_fall_out_of_memory() -> None:
     buffer = LogBuffer(budget=1 << 20)
     for number in range(3000):
+        buffer.rule(buffer.lines + 1, "mark", "old") if number in (1, 200) else None
         many = 1 + number % 25
         buffer.append(b"line %d\n" % number + b"".join(health(port) for port in range(many)))
     lens = LogLens(buffer)

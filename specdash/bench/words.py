@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 
 from specdash.bench.fingerprint import Difference
 from specdash.bench.record import Measured
@@ -13,6 +13,8 @@ from specdash.bench.table import Row, Table
 
 HEAD = ("variant", "n", "tok/s", "95 %", "Δ", "verdict")
 NONE = "–"
+SETTLED = frozenset({"faster", "slower", "same"})
+"""Verdicts that allow a sentence on why."""
 
 
 def cells(row: Row) -> tuple[str, ...]:
@@ -44,7 +46,10 @@ def delta(ratio: Ratio | None) -> str:
         return NONE
     found = ratio.interval
     change = f"{100 * (ratio.value - 1):+.1f} %".replace("-", "−")
-    return f"{change} ±{50 * (found.high - found.low):.1f}" if found is not None else change
+    if found is None:
+        return change
+    half = 50 * (found.high - found.low)
+    return f"{change} ±{half:.1f}" if half < 100 else f"{change} ±>100"
 
 
 def remarks(row: Row) -> Iterator[str]:
@@ -53,9 +58,11 @@ def remarks(row: Row) -> Iterator[str]:
     if spec is not None:
         yield f"  {line(spec)}"
         told = finding(spec)
-        if told:
+        if told and row.judgement is not None and row.judgement.word not in SETTLED:
+            yield "  whether that pays is not settled: see the verdict"
+        elif told:
             yield f"{'✖' if spec.hopeless else '▲' if (spec.speed_up or 1) < 1 else ' '} {told}"
-        if row.cause:
+        if row.cause and (row.judgement is None or row.judgement.word in SETTLED):
             yield f"  likely cause: {row.cause}"
     for note in row.judgement.notes if row.judgement else ():
         yield f"  {note}"
@@ -64,7 +71,7 @@ def remarks(row: Row) -> Iterator[str]:
     for left in row.left:
         yield f"✖ run {left.run or '?'} does not count: {left.why}"
     for claim in row.claims:
-        day = time.strftime("%Y-%m-%d", time.gmtime(claim.at))
+        day = datetime.fromtimestamp(claim.at).strftime("%Y-%m-%d")
         yield f"▲ claimed {rate(claim.tok_s)} tok/s ({day}): {claim.says}"
 
 
@@ -120,7 +127,7 @@ def apart(differences: Sequence[Difference], ours: str, theirs: str) -> Iterator
 
 def run_line(run: Measured) -> tuple[str, ...]:
     """A run for a list: number, time, host, variant, load, tok/s, and what is wrong with it or its name."""
-    when = time.strftime("%Y-%m-%d %H:%M", time.localtime(run.at))
+    when = datetime.fromtimestamp(run.at).strftime("%Y-%m-%d %H:%M")
     told = "claimed" if run.claimed else f"✖ {run.trouble[0]}" if run.trouble else ""
     marks = " ".join((*([run.name] if run.name else []), *(f"#{tag}" for tag in run.tags)))
     return (

@@ -69,6 +69,17 @@ def test_the_storys_table() -> None:
     ]
 
 
+def test_what_is_not_settled_is_not_explained() -> None:
+    runs = story()
+    for at, speed in zip((1, 2, 5, 6, 9), (30.0, 250.0, 12.0, 160.0, 60.0), strict=True):
+        found = msgspec.structs.replace(runs[at].run, output_tok_s=speed, decode_tok_s=speed)
+        runs[at] = msgspec.structs.replace(runs[at], run=found)
+    text = told(tables(runs))
+    assert "±>100  not distinguishable" in text
+    assert "whether that pays is not settled: see the verdict" in text
+    assert "likely cause" not in text
+
+
 def test_a_run_that_does_not_count_is_named_below_its_row() -> None:
     run = Run(
         concurrency=1, requests=32, errors=0, duration_s=60, output_tok_s=50, client=Client(limited=True)

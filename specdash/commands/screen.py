@@ -57,7 +57,8 @@ def dress(theme: str | None) -> Outfit:
     except ThemeError as error:
         raise click.UsageError(str(error)) from error
     keys = (f"{problem}; the usual keys stay" for problem in own.problems)
-    return chosen._replace(troubles=(*keys, *chosen.troubles))
+    folder = f"{own.path.parent}{os.sep}"  # a line of the screen has no room for where it lies
+    return chosen._replace(troubles=tuple(one.replace(folder, "") for one in (*keys, *chosen.troubles)))
 
 
 class Stage:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from specdash.operations.plan import Plan
 from specdash.source import Source
+from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, row
 from specdash.tui.widgets.planrows import (
     KEYS,
@@ -94,7 +95,6 @@ def cut_off_row(plan: Plan) -> Row:
     """``kill of sglang:30000 was cut off after step 2 of 4 — R goes on``."""
     done = sum(step.over for step in plan.steps)
     words = f"▲ {plan.kind} of {plan.subject} was cut off after step {done} of {len(plan.steps)}"
-    hint = row(
-        dim("  — "), Span("R", "key", "server.restart"), Span(" looks and goes on", "dim", "server.restart")
-    )
+    id_ = "server.restart"
+    hint = row(dim("  — "), Span(BY_ID[id_].label, "key", id_), Span(" looks and goes on", "dim", id_))
     return row(Span(words, "warn"), hint)

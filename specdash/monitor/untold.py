@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
+from specdash.monitor.metrics import FINISHED, ITL, TTFT
 from specdash.monitor.polling import METRICS
 from specdash.monitor.state import Figures
+
+HISTOGRAMS = {"ttft": TTFT, "itl": ITL}
 
 
 def untold(memory: ServerMemory, figures: Figures) -> dict[str, str]:
@@ -22,9 +25,9 @@ def untold(memory: ServerMemory, figures: Figures) -> dict[str, str]:
         out["accept_len"] = f"{source} does not tell"
     for name in ("ttft", "itl"):
         if getattr(figures, name) is None:
-            out[name] = _latency(memory)
+            out[name] = _latency(memory, HISTOGRAMS[name])
     if figures.requests is None and figures.source != METRICS:
-        out["requests"] = _latency(memory)
+        out["requests"] = _latency(memory, FINISHED)
     return out
 
 
@@ -36,19 +39,19 @@ def _speed(figures: Figures) -> str:
     return "its figures stand still" if figures.running else "not told"
 
 
-def _latency(memory: ServerMemory) -> str:
+def _latency(memory: ServerMemory, names: tuple[str, ...]) -> str:
     """Histograms stand in the metrics page alone."""
     if METRICS in memory.lacks:
         return "needs --enable-metrics" if memory.family.engine == "sglang" else f"no {METRICS} here"
     answer = memory.answers.get(METRICS)
     if answer is None:
         return "not asked yet" if memory.good_at else "it does not answer"
-    return _why_not(answer)
+    return _why_not(answer, names)
 
 
-def _why_not(answer: Http) -> str:
+def _why_not(answer: Http, names: tuple[str, ...]) -> str:
     if answer.error is not None:
         return f"{METRICS}: {answer.error}"
     if answer.status != 200:
         return f"{METRICS}: {answer.status}"
-    return "no request yet" if "_bucket" in answer.body else f"{METRICS} has none"
+    return "no request yet" if any(name in answer.body for name in names) else f"{METRICS} has none"

@@ -136,4 +136,5 @@ def test_a_latency_that_is_missing_says_why() -> None:
         (http(1002.0, METRICS, status=200, body=METRICS_BODY.replace("4.0", "0.0")), "no request yet"),
     ):
         assert _served(answer, loads).missing["ttft"] == why
+    assert _served(answer, loads).missing["itl"] == "/metrics has none"
     assert _served(loads).missing["ttft"] == "not asked yet"

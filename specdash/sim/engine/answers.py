@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from specdash.sim.engine.batch import TTFT_BOUNDS
+
 if TYPE_CHECKING:
     from specdash.sim.engine.acts import Setting
     from specdash.sim.engine.batch import Batch
@@ -129,6 +131,8 @@ def metrics(setting: Setting, batch: Batch) -> str:
         lines.append(f"sglang:{name}{{{main}}} {float(value)}")
     name = "sglang:time_to_first_token_seconds"
     lines += [f"# HELP {name} Histogram of time to first token in seconds.", f"# TYPE {name} histogram"]
+    for bound, many in zip(TTFT_BOUNDS, batch.ttft_within, strict=True):
+        lines.append(f'{name}_bucket{{{main},le="{float(bound)}"}} {float(many)}')
     lines.append(f'{name}_bucket{{{main},le="+Inf"}} {float(batch.ttft_count)}')
     lines.append(f"{name}_sum{{{main}}} {batch.ttft_sum}")
     lines.append(f"{name}_count{{{main}}} {float(batch.ttft_count)}")

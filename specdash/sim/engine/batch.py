@@ -13,6 +13,8 @@ LOG_EVERY = 40
 """Decode iterations between two ``Decode batch`` records (SGLang's default)."""
 PREFILL_TOKENS_S = 5200.0
 """Prompt tokens a second."""
+TTFT_BOUNDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400)
+"""Seconds: the buckets of the histogram of the time to the first token, as SGLang has them."""
 MAX_RUNNING = 48
 
 _BASE_ITERATION_S = 1 / 82.5
@@ -71,6 +73,8 @@ class Batch:
         self.finished = 0
         self.ttft_sum = 0.0
         self.ttft_count = 0
+        self.ttft_within = [0] * len(TTFT_BOUNDS)
+        """How many had their first token within each bound."""
         self.throughput = 0.0
         self._iterations = 0
         self._since_line = (now, 0)
@@ -140,7 +144,9 @@ class Batch:
         self._last_prefill = self.t
         for request in fresh:
             request.first_at = self.t
-            self.ttft_sum += self.t - request.arrived
+            waited = self.t - request.arrived
+            self.ttft_within = [n + (waited <= b) for n, b in zip(self.ttft_within, TTFT_BOUNDS, strict=True)]
+            self.ttft_sum += waited
             self.ttft_count += 1
             self.generated += request.grow(1.0)
         self.prompted += tokens

@@ -98,7 +98,10 @@ def _pane(name: str) -> Callable[[Dashboard], None]:
         widget = board.query_one({"gpu": "#gpu", "log": "#log", "side": "#steps"}[name])
         if board.zoomed and board.zoomed != name:
             board.zoom(None)
-        board.call_after_refresh(_show_pane, board, widget, name)
+        if widget.region and board.zoomed in (None, name):
+            widget.focus()  # at once: enter may follow before anything is painted
+        else:
+            board.call_after_refresh(_show_pane, board, widget, name)
 
     return handler
 

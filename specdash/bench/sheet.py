@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
+from datetime import datetime
 
 from specdash.bench.record import During, Measured, Seen
 from specdash.bench.speculation import line
@@ -14,7 +14,7 @@ from specdash.bench.words import NONE, rate
 
 def sheet(run: Measured) -> Iterator[str]:
     """Headline, rates and latencies, the server's side, the host, the client, the fingerprint."""
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(run.at))
+    when = datetime.fromtimestamp(run.at).strftime("%Y-%m-%d %H:%M:%S")
     name = f" “{run.name}”" if run.name else ""
     yield f"run {run.id or NONE}{name}: {run.variant} on {run.host}, {when}"
     if run.claimed:

@@ -66,11 +66,12 @@ class OnHost:
         done: list[Measured],
     ) -> list[Measured]:
         loads, repeat = Offering(self._operations, server).loads(described)
-        order = Course(subject=subject, loads=loads, repeat=repeat).runs
-        rest = tuple(load for load in order[len(done) :] if isinstance(load, Workload))
-        if not rest:
-            return done
-        course = Course(subject=subject, loads=rest)
+        course = Course(subject=subject, loads=loads, repeat=repeat)
+        if done:
+            rest = tuple(load for load in course.runs[len(done) :] if isinstance(load, Workload))
+            if not rest:
+                return done
+            course = Course(subject=subject, loads=rest)
         await _agreed(doing, plan(course, made=time.time()))
         generator = HostGenerator(ground, server.key)
         benchmark = Benchmark(course, generator, keep=keeper.keep, host=ground, known=known)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -185,11 +186,11 @@ def test_a_refused_host_in_plain_lines_ends_with_the_code_for_no_connection(
     assert b"no connection: the host key of gpubox changed" in terminal.said
 
 
-def test_no_color_paints_greys_only(opened: list[Terminal], tmp_path: Path) -> None:
+def test_no_color_paints_no_colour_at_all(opened: list[Terminal], tmp_path: Path) -> None:
     terminal = show(opened, tmp_path, "stalled", NO_COLOR="1", COLORTERM="truecolor")
     said = terminal.read_until(b"STALLED")
     terminal.type(b"q")
     terminal.wait()
-    colours = [part.split(b"m")[0].split(b";") for part in said.split(b"\x1b[38;2;")[1:]]
-    assert colours
-    assert all(red == green == blue for red, green, blue, *_ in ([*colour, b""] for colour in colours))
+    codes = [code for found in re.findall(rb"\x1b\[([\d;]*)m", said) for code in found.split(b";") if code]
+    assert {code for code in codes if int(code) >= 30} == set(), "30 and above are colours"
+    assert {b"1", b"2"} <= set(codes), "bold and dim say what colours did"

@@ -9,12 +9,14 @@ from typing import Any
 
 import msgspec
 import pytest
+from textual.pilot import Pilot
 
 from specdash.bench.events import AnyEvent, End
 from specdash.following import Following
 from specdash.history.runs import Runs
 from specdash.lessons import place
 from specdash.monitor.frames import Bench
+from specdash.tui.app import SpecdashApp
 from tests.measuring.scripted import good_run
 from tests.operations.fakehost import FakeHost, sglang
 from tests.tui.actors import HostSource
@@ -72,6 +74,14 @@ def kept() -> list[tuple[str, tuple[str, ...]]]:
         runs.close()
 
 
+async def _back(pilot: Pilot[Any], key: str) -> None:
+    """Leave what lies over the dashboard; the next key is the dashboard's."""
+    await pilot.press(key)
+    assert isinstance(pilot.app, SpecdashApp)
+    while pilot.app.screen is not pilot.app.board:
+        await pilot.pause(0.02)
+
+
 async def test_a_benchmark_from_the_plan_to_the_comparison(
     make_app: Make, host: BenchHost, tmp_path: Path
 ) -> None:
@@ -94,16 +104,22 @@ async def test_a_benchmark_from_the_plan_to_the_comparison(
         await pilot.press("5")
         text = await until(pilot, "compared")
         assert "baseline  3" in text
-        await pilot.press("5", "4")
+        await _back(pilot, "5")
+        await pilot.press("4")
         await until(pilot, "kept runs, the newest first")
         await pilot.press("d")
         await until(pilot, "mark two runs with space")
         await pilot.press("space", "j", "d")
         text = await until(pilot, "run 3 and run 2")
         assert "nothing else that was seen of the two differs" in text
-        await pilot.press("d", "enter")
+        await pilot.press("d")
+        await pilot.pause()
+        await pilot.press("enter")
         await until(pilot, "4 ended well")
-        await pilot.press("escape", "escape", "x")
+        await pilot.press("escape")
+        await pilot.pause()
+        await _back(pilot, "escape")
+        await pilot.press("x")
         await settle(pilot)
         assert "3 runs, kept" not in screen_text(app)
 
@@ -126,7 +142,7 @@ async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(
         await pilot.press("z")
         await pilot.press("q")
         await until(pilot, "is being measured")
-        await pilot.press("escape")
+        await _back(pilot, "escape")
         await pilot.press("B")
         await until(pilot, "does not count: stopped before its end")
         assert host.verbs == ["bench", "bench_stop"]

@@ -96,6 +96,8 @@ class SilenceScan:
 
     def _keep(self, found: list[Silence], silence: Silence) -> None:
         if silence.seconds >= SILENCE_MIN:
+            if found and found[-1].line == silence.line:  # a slow bar: its longest stop says enough
+                silence = max(silence, found.pop(), key=lambda one: one.seconds)
             found.append(silence)
             if len(found) > 10 * _KEPT:
                 found[:] = sorted(found, key=_length)[:_KEPT]

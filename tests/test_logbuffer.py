@@ -279,6 +279,13 @@ def test_a_bar_seen_moving_is_no_silence_whatever_the_stamps_around_it_say() -> 
     assert [(s.line, s.seconds) for s in buffer.silences()] == [(2, 3600.0)], "the hour before we came counts"
 
 
+def test_a_slow_bar_has_one_silence_its_longest_stop() -> None:
+    buffer = LogBuffer()
+    for second in (100.0, 110.0, 130.0, 136.0):
+        buffer.append(b"\rbar", at=second)
+    assert [(s.line, s.seconds) for s in buffer.silences()] == [(1, 20.0)]
+
+
 def test_silence_is_not_measured_over_bytes_whose_arrival_nobody_saw() -> None:
     buffer = LogBuffer()
     buffer.append(b"a\n", at=100.0)

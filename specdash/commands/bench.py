@@ -54,6 +54,8 @@ def command(target: str, **given: Any) -> None:
 
         if "://" in target:
             raise click.UsageError("--campaign restarts the server: give the host, not a URL")
+        if given["variant"] is not None or given["claim"] is not None:
+            raise click.UsageError("--campaign names its variants itself, and takes no --claim")
         sys.exit(asyncio.run(campaign(target, given)))
     measure = _measure_url if "://" in target else _measure_host
     sys.exit(asyncio.run(measure(target, given)))
@@ -91,7 +93,10 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
     from specdash.measuring.local import LocalGenerator
     from specdash.measuring.looking import look
 
-    loads, repeat = loads_of(target, given, _profile(given))
+    profile = _profile(given)
+    loads, repeat = loads_of(target, given, profile)
+    if script_of(given, profile) is not None:
+        raise click.UsageError("a command of your own runs on a host: name the host, not a URL")
     looked = await look(loads[0])
     if looked.error is not None:
         raise SpecdashError(f"nobody answers at {loads[0].url}: {looked.error}")

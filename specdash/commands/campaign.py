@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene
-from specdash.commands.benchload import loads_of
+from specdash.commands.benchload import loads_of, script_of
 from specdash.commands.benchtold import run_benchmark, table_lines
 from specdash.commands.keeping import document
 from specdash.errors import SpecdashError
@@ -40,6 +40,8 @@ async def campaign(target: str, given: dict[str, Any]) -> int:
     for name in variants:
         variant_of(profile, name)
     loads, repeat = loads_of("host:1", given, profile)
+    if script_of(given, profile) is not None:
+        raise click.UsageError("a campaign measures by the built-in load, not by a command of your own")
     stages = order(variants, given["launches"])
     keeper = Keeper(_complain, name=given["name"] or "")
     name = name_of(target, variants, loads, repeat, given["launches"])

@@ -117,6 +117,10 @@ def test_without_a_yes_nothing_is_sent(do: Do) -> None:
         (["bench", "http://a b", "--yes"], 1, "url:"),
         (["bench", URL, "--rate", "2", "--concurrency", "1,2"], 2, "--rate takes one --concurrency"),
         (["bench", URL, "--benchmark", "nope"], 2, "the profile has no benchmark nope"),
+        (["bench", URL, "--campaign", "a,b"], 2, "give the host, not a URL"),
+        (["bench", "gpubox", "--campaign", "a,b", "--claim", "94"], 2, "takes no --claim"),
+        (["bench", "gpubox", "--campaign", "a"], 2, "two variants or more"),
+        (["bench", "gpubox", "--campaign", "a,b"], 1, "the profile has no variant a"),
     ],
 )
 def test_what_cannot_be_is_said_before_anything_is_sent(
@@ -145,6 +149,17 @@ def test_the_profiles_benchmark_is_overridden_by_options() -> None:
     loads, repeat = loads_of(URL, {"benchmark": "short", "output": 64}, profile)
     assert [(load.concurrency, load.requests, load.output) for load in loads] == [(1, 16, 64), (4, 16, 64)]
     assert repeat == 5
+
+
+def test_a_command_of_the_operators_own_is_not_run_from_here(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "specdash.toml"
+    file.write_text("schema = 1\n[benchmarks.mine]\ncommand = ['true']\ntok_s = '([0-9]+)'\n")
+    with pytest.raises(SystemExit) as end:
+        main(["bench", URL, "--profile", str(file), "--benchmark", "mine"])
+    assert end.value.code == 2
+    assert "runs on a host: name the host" in capsys.readouterr().err
 
 
 def test_the_live_line() -> None:

@@ -92,7 +92,7 @@ def speed_chart(progress: Progress, width: int, height: int) -> list[Row]:
     values = thinned(progress.speed, max(2, 2 * (width - edge)))
     since = f"{say.age(len(progress.speed))} ago" if progress.under_way else say.age(len(progress.speed))
     until = "now" if progress.under_way else "end"
-    return chart(values, width, height, unit="tok/s", since=since, until=until, tone="accent")
+    return chart(values, width, height, unit="tok/s", since=since, until=until)
 
 
 def latencies(progress: Progress) -> Row:

@@ -157,8 +157,9 @@ def _took(server: Server) -> str:
 
 def _after(earlier: Server) -> str:
     """How long it had stood still."""
-    still = earlier.verdict.since_s
-    return f" after {ago(still)}" if still is not None else ""
+    stopped = [one.age_s for one in earlier.verdict.reasons if is_stopped(one) and one.age_s is not None]
+    still = max((*stopped, earlier.verdict.since_s or 0.0))
+    return f" after {ago(still)}" if still >= 1 else ""
 
 
 KNOWN_FIXES = frozenset({"draft_context_mismatch"})

@@ -17,7 +17,7 @@ from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.hangs import key_of_quiet, key_of_stall
 from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
 from specdash.monitor.limits import Limits
-from specdash.monitor.liveness import suspects
+from specdash.monitor.liveness import is_stopped, suspects
 from specdash.monitor.logtime import between
 from specdash.monitor.remedies import with_pids
 from specdash.monitor.rootcause import Cause, find_cause, refine
@@ -217,6 +217,8 @@ class _Case:
 
     def hampered(self) -> Judged | None:
         """It serves, and something that the operator must know is wrong."""
+        if self.verdict.word == "suspect" and any(map(is_stopped, self.verdict.reasons)):
+            return None  # whatever it answers or not, that is why
         keys = [key for key in self._degradations() if key]
         if not keys:
             return None

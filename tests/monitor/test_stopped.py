@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.monitor.frames_of import hello, processes, run, tick
+from specdash.monitor.polling import HEALTH
+from tests.monitor.frames_of import hello, http, processes, run, tick
 from tests.monitor.vllm_frames import READY, STATS, STOPPED, counters, family, first_look, second_look, told
 
 
@@ -95,3 +96,19 @@ def test_an_engine_core_that_is_gone_while_its_server_lives_is_a_crash_and_named
     text = f"{said} EngineCore encountered an issue. See stack trace (above) for the root cause.\n"
     told_so = run(told(1003.6, text, len(READY)), memory=memory)
     assert "EngineCore 101 is gone" in told_so.picture.servers[0].diagnoses[0].summary
+
+
+def test_a_stopped_server_that_answers_no_health_check_is_not_called_busy() -> None:
+    stopped = {"main": "T"}
+    batch = told(1000.5, STATS.format(tok_s=10.0), len(READY))
+    memory = run(batch, http(1003.0, HEALTH, error="timeout"), memory=first_look({}, 0))
+    assert memory.picture.servers[0].state == "degraded"
+    halted = run(
+        processes(1003.5, *family(**stopped)),
+        processes(1004.5, *family(**stopped)),
+        tick(1004.6),
+        memory=memory,
+    )
+    server = halted.picture.servers[0]
+    assert (server.state, server.verdict.word) == ("ready", "suspect")
+    assert "main 100 stopped" in server.truth

@@ -159,6 +159,17 @@ def test_an_open_loop_sends_at_its_rate_and_tells_its_own_queue_apart() -> None:
     assert tight.ttft_ms.mean == pytest.approx(1000 * sum(waits) / 20, abs=0.001)
 
 
+@pytest.mark.parametrize("mode", [{"concurrency": 4}, {"rate": 100.0}, {"rate": 500.0, "concurrency": 1}])
+def test_after_its_time_nothing_more_is_sent_and_what_is_under_way_ends(mode: dict[str, Any]) -> None:
+    with MockServer("--ttft", "0.01", "--itl", "0.002") as server:
+        _, said, run = measured(server.url, requests=100_000, duration=0.3, output=8, counters=False, **mode)
+        stats = server.stats()
+    assert 0 < run.requests < 1000
+    assert (run.errors, run.cancelled, stats["aborted"]) == (0, False, 0)
+    sent = [record.sent or 0.0 for record in of(said, Request)]
+    assert max(sent) - min(sent) < 1.3
+
+
 def test_arrivals_by_chance_are_those_of_the_seed() -> None:
     with MockServer("--ttft", "0", "--itl", "0") as server:
         found = []

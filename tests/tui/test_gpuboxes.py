@@ -37,6 +37,15 @@ def test_each_card_says_memory_work_clock_and_owner() -> None:
     assert "TP7 4250" in shown[7]
 
 
+def test_a_long_name_loses_its_last_words_not_half_of_one() -> None:
+    gpu = states.gpu(0, 1.0, name="NVIDIA RTX PRO 6000 Blackwell Server Edition")
+    state = msgspec.structs.replace(states.serving(), gpus=(gpu,) * 8)
+    assert boxes(state, 200)[0].startswith("╭─ 0 RTX PRO 6000 ─")
+    assert (
+        "RTX PRO 6000 Blackwell Server Edition" in boxes(msgspec.structs.replace(state, gpus=(gpu,)), 200)[0]
+    )
+
+
 def test_what_is_odd_about_a_card_is_a_word_in_its_box_even_where_it_is_narrow() -> None:
     for width in (160, 200):
         text = "\n".join(boxes(panes.odd_cards(), width))

@@ -33,9 +33,10 @@ def _parts(figures: Figures) -> list[Row]:
     if figures.accept_len is not None:
         out.append(row(dim("accept "), Span(f"{figures.accept_len:.2f}")))
     if figures.ttft is not None:
-        out.append(row(dim("TTFT p50 "), Span(_ms(figures.ttft.p50_ms, least=figures.ttft.p50_least))))
+        p50 = say.number(figures.ttft.p50_ms, "ms", digits=0)
+        out.append(row(dim("TTFT p50 "), Span(f"≥ {p50}" if figures.ttft.p50_least else p50)))
     elif figures.ttft_ms is not None:
-        out.append(row(dim("TTFT mean "), Span(_ms(figures.ttft_ms))))
+        out.append(row(dim("TTFT mean "), Span(say.number(figures.ttft_ms, "ms", digits=0))))
     if figures.requests is not None:
         out.append(row(Span(f"{figures.requests:,}"), dim(" requests")))
     return out
@@ -124,8 +125,10 @@ def speed_chart(server: Server, now: float, width: int) -> list[Row]:
 def one_line(server: Server, width: int) -> Row:
     """All of it on one line, for a narrow screen."""
     figures = server.figures
-    past = Span(spark(server.tok_history, 10, max(server.tok_history, default=0.0) * 1.2), "bar")
-    return cut(fill([row(" ", _rate(figures)), row(past), *_parts(figures)], width), width)
+    cells = 10 if width >= 90 else 5
+    past = Span(spark(server.tok_history, cells, max(server.tok_history, default=0.0) * 1.2), "bar")
+    between = "   " if width >= 90 else "  "
+    return cut(fill([row(" ", _rate(figures)), row(past), *_parts(figures)], width, between=between), width)
 
 
 def serves(server: Server) -> bool:

@@ -58,7 +58,7 @@ def _box(gpu: Gpu, now: float, width: int, lagging: Sequence[str], marked: bool)
     frame: Tone = "accent" if marked else odd[0].tone if odd else "faint"
     inside = width - 4
     index = Span(f" {gpu.card.index} ", "flag" if marked else "strong")
-    name = dim(f"{' ' if marked else ''}{short_name(gpu.card.name)} ")
+    name = dim(f"{' ' if marked else ''}{_named(gpu, width - 4 - len(index.text) - 2)} ")
     whose = dim(f" {owner_text(gpu, pids=True)} ") if gpu.owners else dim("")
     body = [cut(line, inside) for line in _body(gpu, now, inside, odd)]
     return [
@@ -66,6 +66,14 @@ def _box(gpu: Gpu, now: float, width: int, lagging: Sequence[str], marked: bool)
         *(row(Span("│ ", frame), _padded(line, inside), Span(" │", frame)) for line in body),
         _edge("╰", (), row(whose), "╯", width, frame),
     ]
+
+
+def _named(gpu: Gpu, room: int) -> str:
+    """As many words of its name as fit: the last ones tell least."""
+    words = short_name(gpu.card.name).split()
+    while len(words) > 1 and len(" ".join(words)) > room:
+        words.pop()
+    return " ".join(words)
 
 
 def _edge(begin: str, left: Row, right: Row, end: str, width: int, frame: Tone) -> Row:

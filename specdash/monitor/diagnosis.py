@@ -188,8 +188,8 @@ class _Case:
         if told:
             return self._judged("crashed", [self._say(told.key, told.text)])
         if dead:
-            rank = dead[0].name
-            return self._judged("crashed", [self._say("scheduler_dead_parent_alive", text, rank=rank)])
+            said = self._say("scheduler_dead_parent_alive", text, rank=dead[0].name)
+            return self._judged("crashed", [replace(said, summary=f"{said.summary}: {_gone(dead)}")])
         return self._judged("crashed", [])
 
     def of_kernel(self) -> Judged | None:
@@ -333,6 +333,13 @@ class _Case:
             lagging=self.lagging,
             diagnoses=tuple(diagnoses),
         )
+
+
+def _gone(dead: list[RankSeen]) -> str:
+    """``EngineCore 4711 is gone``."""
+    names = [f"{rank.name} {rank.pid}" if rank.pid is not None else rank.name for rank in dead]
+    more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+    return f"{' and '.join(names[:2])}{more} {'is' if len(names) == 1 else 'are'} gone"
 
 
 def _in_short(reason: Reason) -> str:

@@ -135,6 +135,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     polls_hidden: int = 0
     stalled: bool = False
     """It is called stalled."""
+    resumed_at: float | None = None
+    """When it was last called stalled no more: what it was asked before was asked of one that stood still."""
     course: Course = Course()
     """How its start goes, as far as it is watched."""
 

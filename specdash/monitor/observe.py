@@ -134,7 +134,7 @@ def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     said = {alert.key for alert in memory.alerts}
     new = [alert for alert in kept if alert.key not in said] if kept is not memory.alerts else []
     picture = replace(picture, events=happened(before, picture, new))
-    remembered = tuple(_marked(server, portraits[server.key]) for server in memory.servers)
+    remembered = tuple(_marked(server, portraits[server.key], now) for server in memory.servers)
     return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, alerts=kept, picture=picture)
 
 
@@ -151,12 +151,14 @@ def _around(memory: Memory) -> Around:
     return Around(kernel=memory.picture.kernel, all_pids=not hidden)
 
 
-def _marked(server: ServerMemory, portrait: Server) -> ServerMemory:
+def _marked(server: ServerMemory, portrait: Server, now: float) -> ServerMemory:
     """A start that stood still once is no example for others."""
     stalled = portrait.state == "stalled"
     if stalled and not server.course.stalled:
         server = replace(server, course=replace(server.course, stalled=True))
-    return server if server.stalled == stalled else replace(server, stalled=stalled)
+    if server.stalled == stalled:
+        return server
+    return replace(server, stalled=stalled, resumed_at=server.resumed_at if stalled else now)
 
 
 def _hello(memory: Memory, frame: Hello) -> Memory:

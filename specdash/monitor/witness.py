@@ -94,12 +94,15 @@ def _loads_age(memory: ServerMemory) -> float | None:
 
 
 def _health(memory: ServerMemory) -> Http | None:
-    """The newest answer, unless the server has become ready since: what it said before is over."""
+    """The newest answer, unless the server has become ready or gone on since: what it said before is over."""
     health = memory.answers.get(HEALTH)
     began = [item.begin_at for key, item in memory.reading.items.items() if key[1] == "serving"]
     ready_at = min((at for at in began if at is not None), default=None)
-    early = health is not None and ready_at is not None and health.at <= ready_at
-    return None if early else health
+    if health is None or (ready_at is not None and health.at <= ready_at):
+        return None
+    asked_at = health.at - (health.ms or 0.0) / 1000
+    halted = memory.resumed_at is not None and asked_at <= memory.resumed_at and health.status != 200
+    return None if halted else health
 
 
 def _outdated(memory: ServerMemory, now: float) -> bool:

@@ -90,6 +90,7 @@ def test_an_engine_core_that_is_gone_while_its_server_lives_is_a_crash_and_named
         server = memory.picture.servers[0]
         assert server.state == "crashed"
         assert any(reason.value.startswith("EngineCore 101 ") for reason in server.verdict.reasons)
+        assert server.diagnoses[0].summary.endswith("lives on: EngineCore 101 is gone")
     said = (
         "(APIServer pid=100) ERROR 11-29 14:12:46 [serving.py:500] vllm.v1.engine.exceptions.EngineDeadError:"
     )
@@ -112,3 +113,24 @@ def test_a_stopped_server_that_answers_no_health_check_is_not_called_busy() -> N
     server = halted.picture.servers[0]
     assert (server.state, server.verdict.word) == ("ready", "suspect")
     assert "main 100 stopped" in server.truth
+
+
+def test_what_was_asked_while_it_stood_still_is_not_held_against_it_when_it_goes_on() -> None:
+    stopped = {"main": "T"}
+    stalled = second_look(first_look(stopped), stopped)
+    asked = http(1004.0, HEALTH, error="timeout")
+    on = run(
+        processes(1003.5, *family(**stopped)),
+        asked,
+        processes(1005.0, *family()),
+        counters(1005.2, 9700),
+        told(1005.3, STATS.format(tok_s=90.0), len(READY)),
+        tick(1006.0),
+        memory=stalled,
+    )
+    assert stalled.picture.servers[0].state == "stalled"
+    assert on.picture.servers[0].state == "ready"
+    late = msgspec.structs.replace(asked, at=1005.6, ms=3000.0)
+    assert run(late, tick(1006.0), memory=on).picture.servers[0].state == "ready"
+    new = msgspec.structs.replace(asked, at=1012.0, ms=5000.0)
+    assert run(new, counters(1012.1, 9900), memory=on).picture.servers[0].state == "degraded"

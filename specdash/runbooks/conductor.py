@@ -11,7 +11,8 @@ import msgspec
 from specdash.operations.acts import Acts, Clock, RealClock
 from specdash.operations.journal import Journal
 from specdash.operations.offers import Operations
-from specdash.runbooks.doing import LOOK_S, Bench, Decision, Doing, NotAgreed, Outcome, Person, begin, do
+from specdash.runbooks.doing import LOOK_S, Bench, Decision, Doing, NotAgreed, Outcome, Person, begin
+from specdash.runbooks.kinds import do
 from specdash.runbooks.observed import Known, by_others
 from specdash.runbooks.runs import Run, RunFile, Runs, RunStep
 from specdash.runbooks.samples import Sample, news, sample_of

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from specdash.profile import Profile, Runbook, RunbookStep
-from specdash.runbooks import conductor, doing
+from specdash.runbooks import conductor, kinds, operating
 from specdash.runbooks.runs import Runs
 from specdash.tui import playing
 from specdash.tui.app import SpecdashApp
@@ -36,7 +36,7 @@ STEPS = (
 def own_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No run of another test is seen."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "own"))
-    for module in (doing, conductor, playing):
+    for module in (kinds, operating, conductor, playing):
         monkeypatch.setattr(module, "LOOK_S", 0.05)
     return tmp_path / "own" / "specdash" / "runbooks"
 

@@ -15,6 +15,9 @@ from specdash.monitor.reading import LogReading, begin, read
 
 replace = msgspec.structs.replace
 
+CLOCKS_S = 2.0
+"""A start is told in ticks since the boot, a file's time by the clock: they agree to about a second."""
+
 
 def take_log(memory: Memory, frame: Log) -> Memory:
     """The next bytes of a log."""
@@ -31,7 +34,11 @@ def take_log(memory: Memory, frame: Log) -> Memory:
             data = b"\n" + raw
         source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None)
         line_open = not raw.endswith(b"\n") if raw else server.line_open
-        reading = read(reading, data, written)
+        if _before_it(server, written):
+            many = reading.lines + raw.count(b"\n")
+            reading = replace(reading, lines=many, earlier=many)
+        else:
+            reading = read(reading, data, written)
         heard = replace(
             server,
             reading=reading,
@@ -43,6 +50,16 @@ def take_log(memory: Memory, frame: Log) -> Memory:
         return heard if reading.environment is server.reading.environment else with_environment(heard)
 
     return _for_log(memory, frame.path, take)
+
+
+def _before_it(server: ServerMemory, written: float) -> bool:
+    """These bytes are older than the process: an earlier server wrote them into the same file.
+
+    What became of that one says nothing of this one. Its lines are counted, for line numbers are the file's.
+    """
+    if server.family.orphaned or server.source.kind == "given":
+        return False
+    return written < server.family.main.started - CLOCKS_S
 
 
 def _course(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> Course:

@@ -1,0 +1,41 @@
+"""A server that appends to the log of one before it is not judged by what became of that one."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specdash.monitor.memory import Memory
+from tests.monitor.frames_of import hello, log, only_server, processes, run, server, tick
+from tests.monitor.good_start import ARGS, DIST, LOADED, READY
+
+BYE = "[2026-11-02 02:00:00] SIGTERM received. signum=None frame=None. Draining requests...\n"
+OLD = ARGS + DIST + LOADED + READY + BYE
+
+
+def young(*, mtime: float) -> Memory:
+    """A process that was started at 5000, and a log that was last written to at ``mtime``."""
+    table = [msgspec.structs.replace(one, started=5000.0) for one in server()]
+    return run(
+        hello(5001.0),
+        processes(5001.1, *table),
+        log(5001.2, OLD, start_=True, mtime=mtime),
+        processes(5002.1, *table),
+        tick(5003.0),
+    )
+
+
+def test_a_server_that_has_just_been_started_has_not_stopped_because_the_last_one_did() -> None:
+    seen = only_server(young(mtime=4200.0))
+    assert (seen.state, seen.milestones, seen.figures.running) == ("starting", (), None)
+    assert [alert.text for alert in young(mtime=4200.0).picture.alerts] == []
+
+
+def test_its_own_first_lines_are_read_and_have_the_numbers_of_the_file() -> None:
+    memory = run(log(5010.0, ARGS + DIST, len(OLD), mtime=5010.0), memory=young(mtime=4200.0))
+    seen = only_server(memory)
+    assert (seen.state, seen.phase) == ("starting", "dist_init")
+    assert min(one.line for one in seen.milestones) > OLD.count("\n")
+
+
+def test_what_was_written_since_it_was_started_is_its_own() -> None:
+    assert only_server(young(mtime=5000.5)).state == "stopped"

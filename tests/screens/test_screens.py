@@ -7,8 +7,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from specdash.monitor.state import HostState
@@ -21,6 +23,8 @@ from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
 from tests.tui.reading import SIZES, settle
 
 Compare = Callable[..., bool]
+HANDS = SimpleNamespace(desk=SimpleNamespace(running=False, plan=None), cut_off=lambda: None, variants=())
+"""Somebody could act, and nothing is at work."""
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +41,8 @@ def app_for(
     source = states.source(state, lines)
     if state.servers and state.servers[0].phase == "serving":
         source.logs[states.KEY] = serving_log()
+    if not source.watch_only and state.host is not None:
+        source.operations = HANDS
     known, name = themes.resolve(theme)
     return SpecdashApp([source], themes=known, theme=name, ascii_only=ascii_only)
 
@@ -120,6 +126,28 @@ def test_without_colour(monkeypatch: pytest.MonkeyPatch, snap_compare: Compare) 
 def test_in_the_terminals_own_colours(snap_compare: Compare) -> None:
     app = app_for(states.stalled(), theme="ansi")
     assert snap_compare(app, terminal_size=(80, 24), run_before=settle)
+
+
+@pytest.mark.parametrize("theme", ["specdash-light", "deuteranopia", "high-contrast"])
+@pytest.mark.parametrize(
+    ("name", "size"), [("stalled", (200, 50)), ("serving", (80, 24))], ids=["stalled", "serving"]
+)
+def test_in_other_colours(name: str, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
+    assert snap_compare(app_for(getattr(states, name)(), theme=theme), terminal_size=size, run_before=settle)
+
+
+def test_several_hosts(snap_compare: Compare) -> None:
+    made = (states.stalled, states.serving, states.sick_cards, states.lost, states.never_reached)
+    names = ("gpubox", "dgx2", "h200-a", "h200-b", "attic")
+    sources = [
+        states.source(msgspec.structs.replace(make(), target=name))
+        for make, name in zip(made, names, strict=True)
+    ]
+    for source in sources:
+        source.operations = HANDS
+    known, theme = themes.resolve(None)
+    app = SpecdashApp(sources, themes=known, theme=theme)
+    assert snap_compare(app, terminal_size=(120, 40), run_before=settle)
 
 
 def test_in_ascii(snap_compare: Compare) -> None:

@@ -184,6 +184,7 @@ async def test_a_crash_stays_on_the_screen_until_it_is_acknowledged_whatever_sta
         assert "why it crashed" in screen_text(app)
         assert "▸sglang:30000 4242 ✖ CRASHED" in screen_lines(app)[1]
         assert "sglang:30000 777 ◐ loading" in screen_lines(app)[1]
+        assert "-5 pane  x acknowledge" in screen_lines(app)[-1], "the key that goes on comes first"
         await pilot.press("x")
         board = await settle(pilot)
         assert "pid 777" in screen_text(app)

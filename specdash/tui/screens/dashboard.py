@@ -289,6 +289,8 @@ class Dashboard(Telling):
             first.insert(0, "alert.ack")
         if not self.state.alerts and self.acting.here.ended is None and "alert.ack" in first:
             first.remove("alert.ack")
+        if "alert.ack" in first and self._another_waits:
+            first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
         if self.server is None:
             first = [id_ for id_ in first if not id_.startswith("log.")]
         if len(self.choices) > 1 and not isinstance(self.focused, ChoiceStrip):
@@ -309,11 +311,17 @@ class Dashboard(Telling):
         )
         self.query_one(KeyLine).look(now, searching=self.has_class("-searching"))
 
+    @property
+    def _another_waits(self) -> bool:
+        """A server lives here, and one that has ended is shown: acknowledging goes on to the other."""
+        gone = self.server is not None and self.server.gone_at is not None
+        return gone and any(server.gone_at is None for server in self.state.servers)
+
     def _idle(self) -> frozenset[str]:
         """Keys that would find nothing: no error to go to, nothing to reconnect to."""
         buffer = self.source.log(self.server.key) if self.server is not None else None
         idle = set()
-        if buffer is not None and not buffer.errors:
+        if buffer is None or not buffer.errors:
             idle |= {"log.error", "log.error_previous"}
         if self.state.over is not None:
             idle.add("conn.retry")

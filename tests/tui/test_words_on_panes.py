@@ -450,3 +450,16 @@ def test_a_tiny_window_still_says_host_state_and_the_sentence_of_truth(make: Cal
     assert all(width_of(row) <= 30 for row in rows[1:])
     if server is not None and state.target != "dgx2":
         assert server.truth.split(" · ")[0][:12] in lines(rows)
+
+
+def test_what_a_dead_server_left_behind_has_a_key_of_its_own() -> None:
+    state = states.crashed()
+    left = msgspec.structs.replace(first(state), processes=2)
+    gone = msgspec.structs.replace(first(state), processes=0)
+    shown = panel_for(state, left, acts=True)
+    assert shown is not None
+    assert "server.kill" in shown.keys
+    assert "ends what it left behind" in "\n".join(text_of(line) for line in shown.rows(76))
+    nothing = panel_for(state, gone, acts=True)
+    assert nothing is not None
+    assert "server.kill" not in nothing.keys

@@ -233,7 +233,7 @@ def degraded(server: Server) -> Panel:
     return Panel(title, rows, keys=("alert.ack",))
 
 
-def _hands(state: HostState, root: Diagnosis | None) -> list[tuple[str, str]]:
+def _hands(state: HostState, server: Server, root: Diagnosis | None) -> list[tuple[str, str]]:
     """Which acting keys go on from an ended server, most needed first."""
     out = []
     if root is not None and root.key in KNOWN_FIXES:
@@ -241,6 +241,8 @@ def _hands(state: HostState, root: Diagnosis | None) -> list[tuple[str, str]]:
     left = root is not None and root.key == "orphan_processes"
     if left or any(gpu.orphan_mib for gpu in state.gpus):
         out.append(("gpu.clean", "ends what still holds GPU memory"))
+    elif server.gone_at is not None and server.processes:
+        out.append(("server.kill", "ends what it left behind"))
     return [*out, ("server.restart", "starts it again as it was")]
 
 
@@ -257,7 +259,7 @@ def ended(state: HostState, server: Server, *, acts: bool = False, log: Lines | 
     """Crashed or stopped: the root cause, whose fault, what to do."""
     root = _root(server)
     crashed = server.state == "crashed"
-    hands = _hands(state, root) if acts else []
+    hands = _hands(state, server, root) if acts else []
     victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
     victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
 

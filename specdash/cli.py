@@ -44,6 +44,7 @@ COMMANDS: Final[dict[str, str]] = {
     "demo": "The dashboard on a simulated host.",
     "sim": "Only the simulated host (Linux).",
     "keys": "All keys, by scope and risk.",
+    "init": "A first profile from what runs on a host; never overwrites.",
     "config": "The profile: check it, find it, its schema.",
     "themes": "The colour themes that can be chosen.",
 }

@@ -1,0 +1,127 @@
+"""``specdash init TARGET``: a first profile from what was found on the host."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import click
+
+from specdash.commands.acting import scene
+from specdash.commands.targets import target_options
+from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.commands.acting import Scene
+    from specdash.monitor.state import Server
+    from specdash.profile_draft import Drafted
+
+STDOUT = "-"
+_NEEDED = ("ssh_config", "port", "identity", "jump", "via_openssh", "sudo")
+
+
+class Exists(SpecdashError):
+    """The file is there: it is somebody's work."""
+
+    exit_code: ClassVar[int] = 4
+
+
+@click.command(short_help="Write a first specdash.toml from what runs on a host.")
+@click.argument("target")
+@click.option(
+    "--output",
+    metavar="FILE",
+    default="specdash.toml",
+    show_default=True,
+    help="Where to; - is stdout. A file that is there is never overwritten.",
+)
+@target_options
+def command(target: str, output: str, **given: Any) -> None:
+    """Look at TARGET and write a commented profile: host, servers, how they were started, examples.
+
+    Only looks; the one file is written here. No key, token or password is written: a server that has one
+    gets api_key_env, the name of a variable on the host. What could not be read is said, on stderr and in
+    the file. Exit code 4: FILE is there already.
+
+    \b
+    Examples:
+      specdash init root@gpubox
+      specdash init local --output - > specdash.toml
+    """
+    if output != STDOUT and Path(output).exists():
+        raise _exists(output)
+    sys.exit(asyncio.run(_init(target, output, given)))
+
+
+def _exists(output: str) -> Exists:
+    return Exists(f"{output} is there, and is not overwritten", "name another by --output, or - for stdout")
+
+
+async def _init(target: str, output: str, given: dict[str, Any]) -> int:
+    from specdash.profile import parse
+    from specdash.profile_draft import draft, left_out
+
+    given = {**given, "watch": True, "profile": None, "server": None}
+    async with scene(target, given) as here:
+        servers = [await _drafted(here, server) for server in here.state.servers if server.gone_at is None]
+        state, told = here.state, here.host.target if here.host else target
+    day = datetime.date.today().isoformat()
+    text = draft(state, told, servers, day, _reached(given))
+    parse(text, output)  # a draft that does not pass our own check must not be kept
+    missing = {one.server.name: left_out(one) for one in servers}
+    _keep(text, output, {"servers": list(missing), "missing": missing} if given["json"] else None)
+    for name, words in missing.items():
+        for word in words:
+            click.echo(clean_line(f"{name}: not in the profile: {word}"), err=True)
+    if output != STDOUT:
+        many = f"{len(servers)} server{'' if len(servers) == 1 else 's'}"
+        click.echo(f"{output}: written, {many}; read it, then: specdash config check {output}", err=True)
+    return 0
+
+
+def _keep(text: str, output: str, document: dict[str, Any] | None) -> None:
+    if output != STDOUT:
+        try:
+            with Path(output).open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            raise _exists(output) from None
+        except OSError as error:
+            raise SpecdashError(f"{output}: {error.strerror}") from None
+    if document is not None:
+        file_ = None if output == STDOUT else output
+        click.echo(json.dumps({"schema": 1, "file": file_, **document, "profile": text}, ensure_ascii=False))
+    elif output == STDOUT:
+        click.echo(text, nl=False)
+
+
+async def _drafted(here: Scene, server: Server) -> Drafted:
+    from specdash.errands import RequestError
+    from specdash.operations.acts import Hands
+    from specdash.operations.found import launch_of
+    from specdash.operations.sight import look
+    from specdash.profile_draft import Drafted, paths_of
+
+    hands = Hands(here.session)
+    try:
+        found = launch_of(here.state, await look(hands, server))
+        paths = paths_of(found.launch.argv, found.launch.log)
+        stats = await hands.stat_files(paths) if paths else ()
+    except RequestError:
+        return Drafted(server=server, found=None)
+    return Drafted(server=server, found=found, files=tuple(stat.path for stat in stats if stat.exists))
+
+
+def _reached(given: dict[str, Any]) -> str:
+    """The options without which the host would not have been found."""
+    words = []
+    for name in _NEEDED:
+        if given[name]:
+            option = f"--{name.replace('_', '-')}"
+            words.append(option if given[name] is True else f"{option} {given[name]}")
+    return clean_line(" ".join(words))

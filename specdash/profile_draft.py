@@ -1,0 +1,300 @@
+"""A first profile, written from what runs on a host: commented, checked, and without any secret.
+
+Examples stand in it as ``#key = …``, words of explanation as ``# words``: taking the ``#`` off an example
+always gives a profile that passes ``specdash config check``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from specdash.monitor.environment import INTERESTING
+from specdash.monitor.state import HostState, Server
+from specdash.operations.found import Found
+from specdash.operations.scrub import argv_without_secrets, value_without_secret
+from specdash.operations.work import Launch
+from specdash.remote.target import parse_target
+from specdash.sanitise import REDACTED, clean_line
+
+MOST_FILES = 8
+STEERS = (*INTERESTING, "PYTORCH_")
+"""Beginnings of the variables that belong to a start."""
+BELONG = ("HF_HOME", "LD_LIBRARY_PATH", "PYTHONPATH")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_KEY_NAMES = {"vllm": "VLLM_API_KEY", "sglang": "SGLANG_API_KEY"}
+_SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET|KEY|PWD|PASS)$", re.IGNORECASE)
+
+
+class Drafted(msgspec.Struct, frozen=True, kw_only=True):
+    """One server that was found, and what belongs to it."""
+
+    server: Server
+    found: Found | None
+    """How it was started; None where not even its processes could be listed."""
+    files: tuple[str, ...] = ()
+    """Of the paths on its command line those that are there."""
+
+
+def paths_of(argv: Sequence[str], log: str | None) -> tuple[str, ...]:
+    """What on a command line may be a file that a launch needs: absolute paths, each once."""
+    words = (word.partition("=")[2] if word.startswith("--") and "=" in word else word for word in argv[1:])
+    found = (word for word in words if word.startswith("/") and word != log and word.isprintable())
+    return tuple(dict.fromkeys(word for word in found if REDACTED not in word))[:MOST_FILES]
+
+
+def draft(state: HostState, target: str, servers: Sequence[Drafted], day: str, reached: str = "") -> str:
+    """The text of the profile. ``reached``: the options that the connection needed."""
+    host = _host_name(state, target)
+    lines = [*_head(state, target, day), "schema = 1", "", *_host(host, target, reached)]
+    names: list[str] = []
+    for drafted in servers:
+        name = _server_name(drafted.server, names, alone=len(servers) == 1)
+        names.append(name)
+        lines += ["", *_server(name, host, drafted)]
+    if not servers:
+        lines += ["", *_no_server(host)]
+    lines += ["", *_examples(host, servers[0] if servers else None, names[0] if names else "main")]
+    return "\n".join(lines) + "\n"
+
+
+def left_out(drafted: Drafted) -> tuple[str, ...]:
+    """What of a server is not in the profile, each a sentence for the operator."""
+    found = drafted.found
+    if found is None:
+        return ("how it was started could not be read",)
+    told = list(found.missing)
+    if REDACTED in " ".join(argv_without_secrets(found.launch.argv)):
+        told.append("a key on its command line: a launch from here starts without it")
+    told += [f"{name} in its environment is a secret: export it" for name in _secrets(found.launch)]
+    return tuple(clean_line(words) for words in told)
+
+
+def _head(state: HostState, target: str, day: str) -> Iterator[str]:
+    yield f"# specdash.toml: written by `specdash init {clean_line(target)}` on {day} from what ran there."
+    cards: dict[str, int] = {}
+    for gpu in state.gpus:
+        name = clean_line(gpu.card.name or "GPU")
+        cards[name] = cards.get(name, 0) + 1
+    if cards:
+        driver = f", driver {clean_line(state.driver)}" if state.driver else ""
+        yield f"# {', '.join(f'{number} × {name}' for name, number in cards.items())}{driver}"
+    yield "# No key, token or password stands in it, and none may. Check: specdash config check"
+    yield "# All keys: specdash help profile. Completion in an editor: specdash config schema"
+    yield ""
+
+
+def _host_name(state: HostState, target: str) -> str:
+    where = parse_target(target)
+    if where.local or not state.host:
+        return where.host
+    try:
+        ipaddress.ip_address(where.host)
+    except ValueError:
+        return where.host
+    return clean_line(state.host.name).split(".")[0] or where.host
+
+
+def _host(host: str, target: str, reached: str) -> Iterator[str]:
+    yield f"[hosts.{_key(host)}]"
+    yield f"target = {_text(target)}"
+    if reached:
+        yield f"# It was reached with {reached}: write that into ~/.ssh/config, or give it each time."
+    yield "# true: kill, clean and patch need the host's name typed."
+    yield "#production = true"
+    yield "# true: only look; no key that changes anything."
+    yield "#watch = true"
+    yield "# Where the server lives in a container: the machine outside, for clean."
+    yield f"#cleanup_via = {_text('root@hypervisor')}"
+
+
+def _server_name(server: Server, taken: Sequence[str], *, alone: bool) -> str:
+    if alone:
+        return "main"
+    name = re.sub(r"[^A-Za-z0-9_-]+", "-", server.name) or "server"
+    number = sum(other == name or other.startswith(f"{name}-") for other in taken)
+    return name if name not in taken else f"{name}-{number + 1}"
+
+
+def _server(name: str, host: str, drafted: Drafted) -> Iterator[str]:
+    server, found = drafted.server, drafted.found
+    about = (
+        server.name,
+        f"pid {server.pid}",
+        server.state,
+        server.model,
+        server.speculation,
+        server.parallel,
+    )
+    yield f"# {clean_line(' · '.join(word for word in about if word))}"
+    for words in left_out(drafted):
+        yield f"# Not here: {words}"
+    argv = _argv(found.launch.argv) if found else ()
+    if found is None or not argv or not all(map(_writable, argv)):
+        yield "# Its command line could not be read (another user's? try --sudo): fill in an example."
+        yield from _example_server(name, host, server.engine)
+        return
+    launch = found.launch
+    yield f"[servers.{_key(name)}]"
+    yield f"host = {_text(host)}"
+    yield f"engine = {_text(server.engine)}"
+    yield "# process | systemd:UNIT | docker:NAME | tmux:SESSION"
+    yield f"launcher = {_text(_launcher(launch))}"
+    yield from _list("command", _grouped(argv))
+    for key, value in (("cwd", launch.cwd), ("log", launch.log), ("user", launch.user)):
+        if value and _writable(value):
+            yield f"{key} = {_text(value)}"
+    yield from _api_key(server.engine, launch)
+    yield from _environment(name, launch, argv)
+    files = [path for path in drafted.files if _writable(path)]
+    if files:
+        yield f"[servers.{_key(name)}.needs]"
+        yield "# A launch is refused while one of these is missing."
+        yield from _list("files", [[path] for path in files])
+
+
+def _argv(argv: Sequence[str]) -> tuple[str, ...]:
+    """Without secrets and the flags that they stood behind."""
+    kept: list[str] = []
+    for word in argv_without_secrets(argv):
+        if REDACTED not in word:
+            kept.append(word)
+        elif not word.startswith("-") and kept and kept[-1].startswith("-"):
+            kept.pop()
+    return tuple(kept)
+
+
+def _launcher(launch: Launch) -> str:
+    fits = launch.unit is not None and re.fullmatch(r"[\w.@:-]+", launch.unit)
+    return f"{launch.how}:{launch.unit}" if fits else "process"
+
+
+def _secrets(launch: Launch) -> list[str]:
+    """Names of the variables that hold keys; no value is looked at twice."""
+    told = (
+        n for n, v in launch.env.items() if _SECRET_NAME.search(n) or value_without_secret(n, v) == REDACTED
+    )
+    return sorted(name for name in told if re.fullmatch(r"[A-Za-z_]\w*", name))
+
+
+def _api_key(engine: str, launch: Launch) -> Iterator[str]:
+    known = [name for name in _secrets(launch) if name in _KEY_NAMES.values()]
+    name = known[0] if known else _KEY_NAMES.get(engine, "API_KEY")
+    hash_ = "" if known or REDACTED in " ".join(argv_without_secrets(launch.argv)) else "#"
+    yield "# The variable, on the host, that holds the API key; never the key. Asked with it: T, bench."
+    yield f"{hash_}api_key_env = {_text(name)}"
+
+
+def _environment(name: str, launch: Launch, argv: Sequence[str]) -> Iterator[str]:
+    secret = set(_secrets(launch))
+    bare = bool(argv) and "/" not in argv[0]
+    steers = {
+        key: value
+        for key, value in sorted(launch.env.items())
+        if key.startswith(STEERS) or key in BELONG or (bare and key == "PATH")
+        if key not in secret and _writable(value)
+    }
+    if not steers:
+        return
+    yield f"[servers.{_key(name)}.env]"
+    if "PATH" in steers:
+        yield f"# PATH: {clean_line(argv[0])} was found by it."
+    for key, value in steers.items():
+        yield f"{_key(key)} = {_text(value)}"
+
+
+def _no_server(host: str) -> Iterator[str]:
+    yield "# No server ran when this was written. Start one and write this anew, or fill in:"
+    yield from _example_server("main", host, "sglang")
+
+
+def _example_server(name: str, host: str, engine: str) -> Iterator[str]:
+    module = '"vllm", "serve", "/models/target"' if engine == "vllm" else _SGLANG
+    yield f"#[servers.{_key(name)}]"
+    yield f"#host = {_text(host)}"
+    yield f"#engine = {_text(engine)}"
+    yield f"#command = [{module}]"
+    yield f"#log = {_text(f'/var/log/{engine}.log')}"
+
+
+_SGLANG = '"python3", "-m", "sglang.launch_server", "--model-path", "/models/target", "--port", "30000"'
+
+
+def _examples(host: str, drafted: Drafted | None, server: str) -> Iterator[str]:
+    engine = drafted.server.engine if drafted else "sglang"
+    argv = drafted.found.launch.argv if drafted and drafted.found else ()
+    name, args = _variant(engine, argv)
+    yield "# A named change of a launch: specdash restart TARGET --variant NAME. Its flags come last and win."
+    yield f"#[variants.{name}]"
+    yield f"#server = {_text(server)}"
+    yield f"#args = [{', '.join(map(_text, args))}]"
+    yield ""
+    yield "# specdash bench TARGET --benchmark short"
+    yield "#[benchmarks.short]"
+    yield "#concurrency = [1]"
+    yield "#requests = 16"
+    yield "#input = 128"
+    yield "#output = 512"
+    yield "#repeat = 5"
+    yield ""
+    yield "# specdash runbook TARGET until-ready; steps: specdash help runbooks"
+    yield "#[runbooks.until-ready]"
+    yield """#steps = [{ wait = "state == 'ready'", within = "30m" }, { notify = "ready" }]"""
+    yield ""
+    yield "# Told outside the terminal; the address is a secret, so its variable is named."
+    yield "#[notify.pager]"
+    yield '#url_env = "SPECDASH_PAGER"'
+    yield f"#hosts = [{_text(host)}]"
+
+
+def _variant(engine: str, argv: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    if "--speculative-num-steps" in argv:
+        return "steps-2", ("--speculative-num-steps", "2")
+    if engine == "vllm":
+        return "less-memory", ("--gpu-memory-utilization", "0.85")
+    return "less-memory", ("--mem-fraction-static", "0.8")
+
+
+# ---------------------------------------------------------------------- TOML
+
+
+def _grouped(argv: Sequence[str]) -> list[list[str]]:
+    """A flag and what stands behind it share a line."""
+    rows: list[list[str]] = []
+    for word in argv:
+        if word.startswith("--") or not rows:
+            rows.append([word])
+        else:
+            rows[-1].append(word)
+    return rows
+
+
+def _list(key: str, rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"{key} = ["
+    for row in rows:
+        yield f"    {', '.join(map(_text, row))},"
+    yield "]"
+
+
+def _key(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _text(name)
+
+
+def _text(value: str) -> str:
+    """A TOML string: JSON's escapes are TOML's; what cannot be printed is written as its number."""
+    told = json.dumps(value, ensure_ascii=False)
+    return "".join(character if character.isprintable() else _escaped(character) for character in told)
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _writable(value: str) -> bool:
+    """It can stand in a file of text: bytes that are none cannot; nor can what is empty in a list."""
+    return value != "" and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -5,6 +5,8 @@ Accept length: tokens for each step of the target, its own one included. 1.00 is
 
 from __future__ import annotations
 
+from statistics import median
+
 import msgspec
 
 from specdash.monitor.logtime import between
@@ -12,6 +14,9 @@ from specdash.monitor.spans import ago
 
 READINGS = 3
 """One reading is a handful of steps; so many in a row are none."""
+
+LOOKED_AT = 5
+"""Of so many of the newest readings the middle one tells whether few are accepted."""
 
 ONE_FOR_S = 60.0
 """A draft may accept nothing of one odd prompt; of a minute's prompts it does not fit."""
@@ -47,8 +52,10 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
     newest: float | None = None
     nothing: Streak = Streak()
     """Nothing was accepted."""
-    below: Streak = Streak()
-    """Below two, or where one knows how many are drafted, few of them."""
+    recent: tuple[float, ...] = ()
+    """The newest readings, oldest first."""
+    steps: int | None = None
+    """Tokens drafted for each step; None: not known."""
 
     @property
     def one(self) -> bool:
@@ -60,22 +67,29 @@ class Acceptance(msgspec.Struct, frozen=True, kw_only=True):
         """``accept length 1.00 for 2:00``."""
         if self.newest is None:
             return ""
+        if self.low and not self.one:
+            return (
+                f"accept length {median(self.recent):.2f}, the middle of the last {len(self.recent)} readings"
+            )
         lasted_s = self.nothing.lasted_s if self.one else None
         return f"accept length {self.newest:.2f}" + (f" for {ago(lasted_s)}" if lasted_s else "")
 
     @property
     def low(self) -> bool:
         """Few are accepted, again and again."""
-        return self.below.readings >= READINGS
+        if len(self.recent) < READINGS:
+            return False
+        middle = median(self.recent)
+        return (middle - 1) / self.steps < LOW_SHARE if self.steps else middle < LOW_LENGTH
 
 
 def accepted(before: Acceptance, length: float, at: str | float | None, steps: int | None) -> Acceptance:
     """One more reading, taken while drafts were made; ``steps``: tokens drafted for each step."""
-    few = (length - 1) / steps < LOW_SHARE if steps else length < LOW_LENGTH
     return Acceptance(
         newest=length,
         nothing=_longer(before.nothing, at) if length < NOTHING else Streak(),
-        below=_longer(before.below, at) if few else Streak(),
+        recent=(*before.recent, length)[-LOOKED_AT:],
+        steps=steps,
     )
 
 

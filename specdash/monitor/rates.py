@@ -9,7 +9,7 @@ from typing import NamedTuple
 import msgspec
 
 from specdash.engines.schema import Marker
-from specdash.monitor.acceptance import READINGS, Acceptance, accepted
+from specdash.monitor.acceptance import LOOKED_AT, Acceptance, accepted
 from specdash.monitor.numerals import real, whole
 from specdash.monitor.state import Figures
 
@@ -101,7 +101,7 @@ class Rates:
         if length is not None and marker.serves:
             self._acceptance = accepted(self._acceptance, length, time, steps)
         elif length is not None:
-            self._lengths[source] = (*self._lengths.get(source, ()), length)[-READINGS:]
+            self._lengths[source] = (*self._lengths.get(source, ()), length)[-LOOKED_AT:]
         if marker.speculation:
             self._accept_len = real(told.get("accept_len"))
             return False

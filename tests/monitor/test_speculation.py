@@ -37,14 +37,18 @@ def test_a_draft_of_which_nothing_is_accepted_is_a_degraded_server() -> None:
     assert judged.diagnoses[0].evidence == "accept length 1.00 for 2:00"
 
 
-@pytest.mark.parametrize("lengths", [(1.0, 1.0), (1.0, 1.0, 2.4), (2.5, 2.4, 2.6), (1.0, 2.4, 1.0, 1.0)])
+@pytest.mark.parametrize("lengths", [(1.0, 1.0), (1.0, 2.4, 2.6), (2.5, 2.4, 2.6), (1.0, 2.3, 1.0, 2.4, 2.5)])
 def test_a_poor_moment_of_a_good_draft_is_no_diagnosis(lengths: tuple[float, ...]) -> None:
     judged = told(*lengths)
     assert (judged.state, judged.diagnoses[0].key) == ("ready", "ready")
 
 
+def test_one_better_reading_ends_the_claim_that_nothing_is_accepted() -> None:
+    assert told(1.0, 1.0, 1.0, 2.4, 1.0, 1.0).state == "ready"
+
+
 def test_few_accepted_tokens_are_told_and_alarm_nobody() -> None:
-    judged = told(2.1, 1.9, 1.7, 1.8)
+    judged = told(1.95, 1.8, 2.05, 1.57, 1.8)
     assert (judged.state, judged.diagnoses[0].key, judged.alarm) == ("ready", "low_accept_length", False)
     assert "1.80" in judged.diagnoses[0].evidence
 

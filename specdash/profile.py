@@ -35,11 +35,13 @@ class Host(Table, frozen=True, kw_only=True):
     """``[hosts.NAME]``: a machine."""
 
     target: Text
-    """Anything TARGET can be."""
+    """``[user@]host[:port]``, an alias of ssh_config, or ``local``."""
     cleanup_via: Text | None = None
     """A second target for cleaning, where the server lives in a container."""
     watch: bool = False
+    """Only look: no key and no command that changes anything."""
     theme: Text | None = None
+    """Its colours; ``specdash themes`` names them."""
     production: bool = False
     """Kill, clean and patch need the host name typed."""
 
@@ -48,53 +50,77 @@ class Needs(Table, frozen=True, kw_only=True):
     """``[servers.NAME.needs]``: checked before a launch."""
 
     files: tuple[Text, ...] = ()
+    """Paths on the host that must be there."""
 
 
 class Server(Table, frozen=True, kw_only=True):
     """``[servers.NAME]``: how a server is started."""
 
     host: Text
+    """Name of its ``[hosts.NAME]``."""
     engine: Text
+    """``sglang``, ``vllm`` … or one of your own."""
     launcher: Launcher = "process"
+    """Who starts and stops it."""
     command: Words
+    """Word by word, as a shell would have split it; there is no shell."""
     cwd: Text | None = None
+    """The folder it is started in."""
     log: Text | None = None
+    """Where its output goes; else a file of ours in ``/tmp``, which is named."""
     user: Text | None = None
+    """Started as this user."""
     api_key_env: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_]\w*$")] | None = None
     """Name of the variable, on the host, that holds the key."""
     api_key_command: Words | None = None
     """A command on this machine that prints the key."""
     env: Mapping[Text, str] = {}
+    """Variables set for it; no secrets."""
     needs: Needs = Needs()
+    """Checked before a launch."""
 
 
 class FilePatch(Table, frozen=True, kw_only=True):
     """One entry of a variant's ``patches``."""
 
     file: Text
+    """Path on the host: JSON, YAML, TOML, .env or shell."""
     set: Mapping[Text, Any]
+    """Keys and the values they must have; tables within are dotted keys."""
 
 
 class Variant(Table, frozen=True, kw_only=True):
     """``[variants.NAME]``: a named change of a launch."""
 
     server: Text
+    """Name of its ``[servers.NAME]``."""
     args: tuple[Text, ...] = ()
+    """Behind the command: of a flag given twice the last counts."""
     env: Mapping[Text, str] = {}
+    """Over the server's own."""
     patches: tuple[FilePatch, ...] = ()
+    """Made before it is launched; ``specdash undo`` takes them back."""
 
 
 class Benchmark(Table, frozen=True, kw_only=True):
     """``[benchmarks.NAME]``: ours, or a command of your own whose output holds the rate."""
 
     concurrency: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
+    """Requests at a time; several are measured one after the other."""
     requests: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """How many, of each concurrency."""
     input: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Tokens of a prompt."""
     output: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """Tokens of an answer."""
     repeat: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    """How often all of it: five give an interval."""
     rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    """Requests a second, instead of a concurrency."""
     api: Literal["chat", "completions"] | None = None
+    """Which of the two is asked."""
     command: Words | None = None
+    """A benchmark of your own, on the host, word by word."""
     tok_s: Text | None = None
     """A regular expression with one group: the rate in the command's output."""
 
@@ -144,6 +170,7 @@ class Runbook(Table, frozen=True, kw_only=True):
     rounds: Annotated[int, msgspec.Meta(ge=1, le=20)] = 1
     """How often all of it; of several variants every other round is the other way round."""
     steps: Annotated[tuple[RunbookStep, ...], msgspec.Meta(min_length=1)]
+    """One after the other."""
 
 
 Told: TypeAlias = Literal["stalled", "crashed", "degraded", "ready", "stopped", "runbook"]
@@ -179,6 +206,7 @@ class Profile(Table, frozen=True, kw_only=True):
     """A whole profile."""
 
     schema: Literal[1] = 1
+    """Always 1."""
     hosts: Mapping[str, Host] = {}
     servers: Mapping[str, Server] = {}
     variants: Mapping[str, Variant] = {}
@@ -271,7 +299,9 @@ def parse(text: str, path: Path | str = FILE) -> Profile:
 
 def schema() -> dict[str, Any]:
     """The profile as JSON Schema: an editor that knows it completes and checks."""
-    return msgspec.json.schema(Profile)
+    from specdash.profile_schema import schema as built
+
+    return built()
 
 
 def shown_path(path: Path) -> str:

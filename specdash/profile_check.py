@@ -23,6 +23,7 @@ from specdash.profile import (
     RunbookStep,
     Server,
     Table,
+    Told,
     Variant,
 )
 from specdash.profile_lines import line_of, lines_of
@@ -48,9 +49,13 @@ _SECRET: Final = re.compile(r"^(?:api_?key|password|passwd|token|secret)$", re.I
 _TOMLI: Final = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 _NUMBER: Final = re.compile(r"\[\d+\]")
 _NO_WORD: Final = re.compile(r"Invalid enum value '([^']*)'")
+_LACKS: Final = re.compile(r"Object missing required field `([^`]*)`")
 _CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "do": get_args(Operation),
     "api": ("chat", "completions"),
+    "each": ("variant",),
+    "on": get_args(Told),
+    "wake": get_args(Told),
 }
 _WHERE: Final = re.compile(r" - at `(?P<path>[^`]*)`$")
 
@@ -136,14 +141,34 @@ def _convert(tree: Mapping[str, Any], lines: dict[str, int]) -> tuple[Profile | 
             continue
         groups[group] = {}
         for name, table in tables.items():
-            path = f"{group}.{name}"
             try:
                 groups[group][name] = msgspec.convert(_pruned(table, kind), kind)
-            except msgspec.ValidationError as error:
-                mistakes.append(_wrong_type(str(error), path, lines))
+            except msgspec.ValidationError:  # noqa: PERF203 - each table for itself
+                mistakes += _wrong_types(_pruned(table, kind), kind, f"{group}.{name}", lines)
     if mistakes:
         return None, mistakes
     return msgspec.convert(groups, Profile), []
+
+
+def _wrong_types(table: Any, kind: type[Table], path: str, lines: dict[str, int]) -> Iterator[Mistake]:
+    """Every key of a table that has the wrong type: the first hides no other."""
+    without: set[str] = set()
+    while True:
+        try:
+            msgspec.convert(table, kind)
+            return
+        except msgspec.ValidationError as error:
+            message = str(error)
+        match = _WHERE.search(message)
+        key = match["path"].removeprefix("$").lstrip(".").partition(".")[0].partition("[")[0] if match else ""
+        lost = _LACKS.match(message)
+        if not key and lost is not None and lost[1] in without:
+            return  # it was there, and has been told of
+        yield _wrong_type(message, path, lines)
+        if not isinstance(table, dict) or key not in table:
+            return
+        without.add(key)
+        table = {name: value for name, value in table.items() if name != key}
 
 
 def _pruned(table: Any, kind: type[Table]) -> Any:
@@ -166,7 +191,7 @@ def _wrong_type(message: str, path: str, lines: dict[str, int]) -> Mistake:
     says = _plainly(_WHERE.sub("", message))
     word = _NO_WORD.match(message)
     if word is not None:
-        words = _CHOICES.get(inner.rpartition(".")[2], ())
+        words = _CHOICES.get(_NUMBER.sub("", inner.replace("[...]", "")).rpartition(".")[2], ())
         says = f"{word[1]} is none of {', '.join(words)}{nearest(word[1], words)}" if words else says
     full = f"{path}{inner.replace('[...]', '')}"
     return Mistake(key=_NUMBER.sub("", full), line=line_of(lines, full), says=says)
@@ -179,6 +204,10 @@ def _plainly(message: str) -> str:
     plain = plain.replace("null", "nothing").replace("object", "table").replace("array", "a list")
     if "matching regex '^(process" in plain:
         return "process, systemd:UNIT, docker:NAME or tmux:SESSION"
+    if "matching regex" in plain and "A-Za-z_" in plain:
+        return "the name of a variable: letters, digits and _"
+    if "length >= 1" in plain:
+        return "nothing stands there"
     if "matching regex" in plain and "[0-5]" in plain:
         return "hours as 22:00-07:00"
     if "matching regex" in plain and "(s|m|h)" in plain:

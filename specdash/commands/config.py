@@ -4,55 +4,92 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
+
+if TYPE_CHECKING:
+    from specdash.profile import Mistake, Profile
 
 _EXIT_MISTAKES = 1
 
 
 @click.group(short_help="The profile: check it, find it, its schema.")
 def command() -> None:
-    """The profile, specdash.toml: hosts, servers, variants, benchmarks, runbooks."""
+    """The profile, specdash.toml: hosts, servers, variants, benchmarks, runbooks, who is told.
+
+    specdash init TARGET writes a first one; specdash help profile explains every key.
+
+    \b
+    Examples:
+      specdash config check
+      specdash config schema > specdash.schema.json
+    """
 
 
 @command.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def check(file: Path | None, as_json: bool) -> None:
-    """Check a profile: every mistake with its line and the nearest right word. Exit code 1: there are."""
-    from specdash.profile import ProfileError, find, load
+    """Check a profile: every mistake with its line and the nearest right word. Exit code 1: there are.
+
+    \b
+    Examples:
+      specdash config check
+      specdash config check night.toml --json
+    """
+    from specdash.profile import find
 
     path = find(file)
     if path is None:
-        raise SpecdashError("there is no profile", "specdash config path says where it is looked for")
+        raise SpecdashError("there is no profile", "specdash init TARGET writes one; specdash config path")
+    profile, mistakes = _examined(path)
+    if as_json:
+        rows = [{"line": m.line, "key": m.key, "says": m.says} for m in mistakes]
+        click.echo(json.dumps({"schema": 1, "file": str(path), "mistakes": rows, "ok": not rows}, indent=1))
+    elif mistakes or profile is None:
+        click.echo("\n".join(clean_line(mistake.text(path)) for mistake in mistakes))
+    else:
+        click.echo(f"{path}: fine; {_counted(profile)}")
+    sys.exit(_EXIT_MISTAKES if mistakes else 0)
+
+
+def _examined(path: Path) -> tuple[Profile | None, Sequence[Mistake]]:
+    from specdash.profile import ProfileError, load
+    from specdash.profile_words import word_mistakes
+
     try:
         profile = load(path)
     except ProfileError as error:
-        rows = [{"line": m.line, "key": m.key, "says": m.says} for m in error.mistakes]
-        if as_json:
-            click.echo(json.dumps({"schema": 1, "file": str(path), "mistakes": rows, "ok": False}, indent=1))
-        else:
-            click.echo("\n".join(mistake.text(path) for mistake in error.mistakes))
-        sys.exit(_EXIT_MISTAKES)
-    if as_json:
-        click.echo(json.dumps({"schema": 1, "file": str(path), "mistakes": [], "ok": True}, indent=1))
-    else:
-        counts = (
-            (len(profile.hosts), "host"),
-            (len(profile.servers), "server"),
-            (len(profile.variants), "variant"),
-        )
-        told = ", ".join(f"{n} {word}{'' if n == 1 else 's'}" for n, word in counts)
-        click.echo(f"{path}: fine; {told}")
+        return None, error.mistakes
+    return profile, word_mistakes(profile, path.read_text("utf-8"))
+
+
+def _counted(profile: Profile) -> str:
+    always = ("hosts", "servers", "variants")
+    words = {"benchmarks": "benchmark", "runbooks": "runbook", "notify": "notify rule"}
+    told = []
+    for group in (*always, *words):
+        number = len(getattr(profile, group))
+        if number or group in always:
+            told.append(f"{number} {words.get(group, group[:-1])}{'' if number == 1 else 's'}")
+    return ", ".join(told)
 
 
 @command.command()
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 def path(file: Path | None) -> None:
-    """Where a profile is looked for, in this order; the one that counts is marked."""
+    """Where a profile is looked for, in this order; the one that counts is marked.
+
+    \b
+    Examples:
+      specdash config path
+    """
     from specdash.profile import find, places, shown_path
 
     counts = find(file)
@@ -63,7 +100,15 @@ def path(file: Path | None) -> None:
 
 @command.command()
 def schema() -> None:
-    """The profile's JSON Schema, for an editor that completes and checks."""
+    """The profile's JSON Schema, for an editor that completes and checks.
+
+    Editors that know TOML (taplo, Even Better TOML) take it from the first line of the profile:
+    #:schema ./specdash.schema.json
+
+    \b
+    Examples:
+      specdash config schema > specdash.schema.json
+    """
     from specdash.profile import schema as profile_schema
 
     click.echo(json.dumps(profile_schema(), indent=1))

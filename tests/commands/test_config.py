@@ -1,0 +1,109 @@
+"""``specdash config``: every mistake of a profile at once, and a schema that an editor can use."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from specdash import profile as profiles
+from specdash.cli import root
+from specdash.profile_schema import DIALECT, sections
+
+BAD = """\
+[hosts.a]
+target = "a"
+[servers.main]
+host = "a"
+engine = "sglang"
+command = "python3"
+api_key_env = "no good"
+[benchmarks.x]
+api = "chatt"
+concurrency = ["a"]
+[runbooks.r]
+each = "variants"
+steps = [{ do = "restrat" }]
+[notify.n]
+on = ["stald"]
+url = "https://hooks.example/secret"
+"""
+
+
+def told(tmp_path: Path, text: str) -> tuple[int, list[str]]:
+    path = tmp_path / "p.toml"
+    path.write_text(text)
+    said = CliRunner().invoke(root, ["config", "check", str(path)])
+    return said.exit_code, [line.removeprefix(f"{path}:") for line in said.output.splitlines()]
+
+
+def test_every_section_is_checked_and_no_mistake_hides_another(tmp_path: Path) -> None:
+    code, lines = told(tmp_path, BAD)
+    assert code == 1
+    assert lines == [
+        "6: servers.main.command: str where a list is expected",
+        "7: servers.main.api_key_env: the name of a variable: letters, digits and _",
+        "9: benchmarks.x.api: chatt is none of chat, completions; did you mean chat?",
+        "10: benchmarks.x.concurrency: str where int is expected",
+        "12: runbooks.r.each: variants is none of variant; did you mean variant?",
+        "13: runbooks.r.steps.do: restrat is none of check, kill, clean, launch, restart, patch;"
+        " did you mean restart?",
+        "15: notify.n.on: stald is none of stalled, crashed, degraded, ready, stopped, runbook;"
+        " did you mean stalled?",
+        "16: notify.n.url: unknown key; did you mean url_env?",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ('"sglang"', '"sglng"', "5: servers.main.engine: no engine sglng; did you mean sglang?"),
+        ('target = "a"', 'target = "a b"', "2: hosts.a.target: 'a b' has characters that no user"),
+        ('target = "a"', 'target = "a"\ntheme = "specdsh"', "3: hosts.a.theme: no theme specdsh; did you"),
+        ('target = "a"', 'target = "a"\ncleanup_via = "-o"', "3: hosts.a.cleanup_via: "),
+    ],
+)
+def test_what_no_engine_theme_or_host_can_be_is_a_mistake(
+    before: str, after: str, says: str, tmp_path: Path
+) -> None:
+    good = '[hosts.a]\ntarget = "a"\n[servers.main]\nhost = "a"\nengine = "sglang"\ncommand = ["x"]\n'
+    assert told(tmp_path, good) == (0, [" fine; 1 host, 1 server, 0 variants"])
+    code, lines = told(tmp_path, good.replace(before, after))
+    assert code == 1
+    assert lines[0].startswith(says)
+
+
+def test_what_is_there_is_counted(tmp_path: Path) -> None:
+    text = '[benchmarks.x]\nrate = 1.5\n[notify.a]\nurl_env = "A"\n[notify.b]\nurl_env = "B"\n'
+    assert told(tmp_path, text)[1] == [
+        " fine; 0 hosts, 0 servers, 0 variants, 1 benchmark, 2 notify rules",
+    ]
+
+
+def document() -> dict[str, Any]:
+    loaded: dict[str, Any] = json.loads(CliRunner().invoke(root, ["config", "schema"]).output)
+    return loaded
+
+
+def test_the_schema_says_what_every_key_means_and_knows_no_null() -> None:
+    schema = document()
+    assert schema["$schema"] == DIALECT
+    assert '"null"' not in json.dumps(schema)
+    silent = [
+        f"{name}.{key}"
+        for name, table in schema["$defs"].items()
+        for key, value in table["properties"].items()
+        if not value.get("description") and name != "Profile"
+    ]
+    assert silent == []
+
+
+def test_the_table_for_people_has_every_table_and_key_of_the_types() -> None:
+    shown = {section.title: [key.name for key in section.keys] for section in sections()}
+    assert shown["[servers.NAME]"] == list(profiles.Server.__struct_fields__)
+    assert len(shown) == len(document()["$defs"]) - 1
+    for group in profiles.Profile.__struct_fields__:
+        assert group == "schema" or f"[{group}.NAME]" in shown

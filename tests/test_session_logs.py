@@ -8,6 +8,8 @@ from specdash.remote.target import parse_target
 from specdash.session import Session, SessionOptions
 from tests.remote.doubles import FakeClock, FakeTransport, running, settle
 
+LAUNCHES = 45
+
 
 def _server(pid: int, log: str) -> dict[str, Any]:
     return {
@@ -21,7 +23,7 @@ async def test_the_log_of_a_server_that_is_no_longer_shown_is_let_go() -> None:
     clock = FakeClock()
     session._link._clock, session._link._transport = clock, (transport := FakeTransport(clock))
     async with running(session._link):
-        for start in range(1, 30):
+        for start in range(1, LAUNCHES + 1):
             path = f"/var/log/vllm-{start}.log"
             await clock.pass_(1.0)
             transport.channel.say("processes", list=[_server(100 + start, path)])
@@ -35,10 +37,10 @@ async def test_the_log_of_a_server_that_is_no_longer_shown_is_let_go() -> None:
         shown = {server.log.path for server in session.state.servers if server.log}
         assert set(session._tails) == shown
         assert set(session._logs._buffers) == shown
-        assert 1 <= len(shown) <= 5
+        assert 1 <= len(shown) <= 24, "one that lives, three that ended, twenty whose end nobody acknowledged"
         untailed = [r["path"] for r in transport.channel.requests if r["r"] == "untail"]
-        assert len(untailed) == 29 - len(shown)
-        assert "/var/log/vllm-29.log" in shown
+        assert len(untailed) == LAUNCHES - len(shown)
+        assert f"/var/log/vllm-{LAUNCHES}.log" in shown
         assert "/var/log/vllm-1.log" in untailed, "the oldest go first"
 
 

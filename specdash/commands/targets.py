@@ -24,7 +24,7 @@ _OPTIONS = (
     click.option("--identity", type=click.Path(path_type=Path), help="Private key file."),
     click.option("--jump", metavar="HOST", help="Jump host, as ssh -J."),
     click.option("--via-openssh", is_flag=True, help="Let OpenSSH's own client carry the link."),
-    click.option("--sudo", is_flag=True, help="Run the agent by sudo -n, to see other users' processes."),
+    click.option("--sudo", is_flag=True, help="Run the agent by sudo, to see other users' processes."),
     click.option("--log", "log", metavar="PATH", help="Follow this log on the host."),
     click.option("--watch", is_flag=True, help="Only look: the agent is started without acting verbs."),
     click.option("--json", is_flag=True, help="One JSON document on stdout."),

@@ -113,9 +113,9 @@ async def test_of_vllm_orphans_a_stopped_worker_is_killed_at_once(host: FakeHost
 
 async def test_an_unknown_engine_is_asked_as_a_group(host: FakeHost, carry: Carry) -> None:
     host.add(
-        Proc(100, 1000, "llama-server", family="g", obeys=None), Proc(101, 1010, "helper", 100, family="g")
+        Proc(100, 1000, "their-server", family="g", obeys=None), Proc(101, 1010, "helper", 100, family="g")
     )
-    host.servers.append(found := server(engine="llamacpp"))
+    host.servers.append(found := server(engine="of-their-own"))
     plan = await carry(await stop.prepare(host, found))
     assert signals(host) == [("TERM", 100), ("TERM", 101), ("KILL", 100)]
     assert plan.ok

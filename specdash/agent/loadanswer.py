@@ -36,6 +36,7 @@ class Answer(object):
         "_loads",
         "_misses",
         "_tail",
+        "blank",
         "crc",
         "done",
         "error",
@@ -52,6 +53,8 @@ class Answer(object):
     def __init__(self, chat: bool, loads: "Callable[[bytes], Any]") -> None:
         self.times: "list[float]" = []
         """When each chunk with tokens came."""
+        self.blank: "list[float]" = []
+        """When each chunk came whose token has no visible text: a special one, or half a letter."""
         self.first_output: "float | None" = None
         self.first_tokens: "int | None" = None
         self.shares: "list[int] | None" = []
@@ -93,6 +96,11 @@ class Answer(object):
         except (AttributeError, TypeError, KeyError, IndexError):
             self.fail("protocol", "not a chunk: " + data[:80].decode("utf-8", "replace"))
 
+    def settle(self) -> None:
+        """An answer of tokens that show nothing is an answer: its times are those of its chunks."""
+        if not self.times and self.blank and (self.usage or {}).get("completion_tokens"):
+            self.times, self.first_output, self.shares = self.blank, self.blank[0], None
+
     def fail(self, kind: str, says: "Any") -> None:
         """The first error counts."""
         if self.error is None:
@@ -118,6 +126,8 @@ class Answer(object):
                 kept = True
                 plain = not thought and isinstance(text, str) and len(chunk["choices"]) == 1
                 self._token(text, thought, at)
+            elif not self.times and text == "" and not delta.get("role") and not choice.get("finish_reason"):
+                self.blank.append(at)
         if usage:
             self._usage(usage, kept)
         elif kept:

@@ -142,6 +142,7 @@ class Exchange(object):
             return
         for event in self._events.flush():
             answer.take(event, self.data_at)
+        answer.settle()
         streamed = "event-stream" in self._response.headers.get("content-type", "") or answer.times
         if not streamed:
             answer.fail("protocol", "no stream: " + self._plain[:80].decode("utf-8", "replace"))

@@ -35,7 +35,15 @@ if TYPE_CHECKING:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the runs; may be given again.")
 @acting_options
 def command(target: str, **given: Any) -> None:
-    """Measure the server on TARGET from TARGET itself, or what is behind a URL from this machine.
+    """Measure a server, and keep the figures in the history of this machine.
+
+    \b
+    What is measured where:
+      TARGET  a host, as for ssh. Its server is found; the load is made on the
+              host itself, so no network is in the figures. GPUs, speculation
+              and the server's counters are looked at meanwhile.
+      URL     http://host:port. The load is made on this machine: the network
+              between is in every latency, and the host is not looked at.
 
     The load and what it costs is shown first. Ctrl-C stops it in order: nothing stays on the server, and what
     was measured is kept as a partial run. Repeat it five times to get an interval; specdash compare lays
@@ -63,7 +71,7 @@ def command(target: str, **given: Any) -> None:
 
 async def _measure_host(target: str, given: dict[str, Any]) -> int:
     from specdash.commands.carrying import link_is_lost
-    from specdash.measuring.course import Course, subject_of, url_of
+    from specdash.measuring.course import Course, counted, subject_of, url_of
     from specdash.measuring.onhost import HostGenerator
     from specdash.operations.wishes import choose, of_profile
     from specdash.profile import load
@@ -78,7 +86,7 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
         known = of_profile(profile, here.host_name, server)
         if known is not None and given["key_env"] is None:
             given["key_env"] = profile.servers[known].api_key_env
-        loads, repeat = loads_of(url_of(server), given, profile)
+        loads, repeat = loads_of(url_of(server), given, profile, counters=counted(server))
         subject = subject_of(here.state, server, variant=given["variant"])
         course = Course(subject=subject, loads=loads, repeat=repeat)
         own = script_of(given, profile)
@@ -100,6 +108,8 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
     looked = await look(loads[0])
     if looked.error is not None:
         raise SpecdashError(f"nobody answers at {loads[0].url}: {looked.error}")
+    if not looked.counters:
+        loads, repeat = loads_of(target, given, profile, counters=False)
     variant = given["variant"] or looked.variant or ("speculation" if looked.speculates else "baseline")
     subject = Subject(
         host=loads[0].url,

@@ -46,8 +46,13 @@ def load_options(command: _F) -> _F:
     return command
 
 
-def loads_of(url: str, given: Mapping[str, Any], profile: Any = None) -> tuple[tuple[Workload, ...], int]:
-    """The workloads, one for each concurrency, and how often. Raises ``UsageError`` or ``WorkloadError``."""
+def loads_of(
+    url: str, given: Mapping[str, Any], profile: Any = None, *, counters: bool = True
+) -> tuple[tuple[Workload, ...], int]:
+    """The workloads, one for each concurrency, and how often. Raises ``UsageError`` or ``WorkloadError``.
+
+    ``counters``: the server's may be read.
+    """
     from specdash.bench.plan import parse, sweep
 
     named = _named(given.get("benchmark"), profile)
@@ -55,7 +60,7 @@ def loads_of(url: str, given: Mapping[str, Any], profile: Any = None) -> tuple[t
     named.pop("concurrency", None)
     repeat = given.get("repeat") or named.pop("repeat", None) or 1
     named.pop("repeat", None)
-    wanted = {"output": OUTPUT, **named, **_said(given), "url": url}
+    wanted = {"output": OUTPUT, **named, **_said(given), "url": url, "counters": counters}
     load = parse(wanted)
     if load.rate is not None and len(streams) > 1:
         raise click.UsageError("--rate takes one --concurrency at most: the most requests at once")

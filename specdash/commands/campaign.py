@@ -167,7 +167,7 @@ class Campaign:
     async def _measure(self, variant: str, repeat: int) -> None:
         from specdash.commands.carrying import link_is_lost
         from specdash.measuring.benchmark import Benchmark
-        from specdash.measuring.course import Course, subject_of, url_of
+        from specdash.measuring.course import Course, counted, subject_of, url_of
         from specdash.measuring.onhost import HostGenerator
         from specdash.operations.wishes import choose, of_profile
 
@@ -175,7 +175,8 @@ class Campaign:
         server = choose(here.state.servers, here.given["server"])
         known = of_profile(here.profile, here.host_name, server)
         key = here.given["key_env"] or (here.profile.servers[known].api_key_env if known else None)
-        loads, _ = loads_of(url_of(server), {**here.given, "key_env": key}, here.profile)
+        given = {**here.given, "key_env": key}
+        loads, _ = loads_of(url_of(server), given, here.profile, counters=counted(server))
         course = Course(subject=subject_of(here.state, server, variant=variant), loads=loads, repeat=repeat)
         benchmark = Benchmark(
             course,

@@ -16,6 +16,7 @@ from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.work import Measure
+from specdash.rules import grammar_of
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +93,15 @@ def url_of(server: Server) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
 
 
+def counted(server: Server) -> bool:
+    """Whether its counters may be read: reading TensorRT-LLM's ``/metrics`` takes them away from others.
+
+    An engine without a grammar is read, as the monitor reads it (``specdash.monitor.polling``).
+    """
+    grammar = grammar_of(server.engine)
+    return grammar is None or any(endpoint.use == "metrics" for endpoint in grammar.spec.endpoint)
+
+
 def slug(speculation: str | None) -> str:
     """``EAGLE3 3 steps`` becomes ``eagle3-3``; none is the baseline."""
     if not speculation:
@@ -164,4 +174,6 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
     yield f"{load.requests} requests and {warm}, a fresh nonce in each prompt; about {tokens:,} tokens in all"
     if load.counters:
         yield "GET /metrics before and after"
+    else:
+        yield "GET /metrics is not asked: this server has no counters, or reading would take them away"
     yield f"the load is made {subject.place}; kept in the history as {subject.variant}"

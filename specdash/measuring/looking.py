@@ -16,6 +16,8 @@ from specdash.secrecy import redact
 
 LIMIT_S: Final = 5.0
 MOST: Final = 4 << 20
+TENSORRT_LLM: Final = "tensorrt_llm"
+"""Who owns the models that ``trtllm-serve`` lists."""
 _TOLD: Final = (
     "model_path tp_size pp_size dp_size quantization dtype kv_cache_dtype attention_backend context_length"
     " speculative_algorithm speculative_draft_model_path speculative_num_steps speculative_eagle_topk"
@@ -32,6 +34,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     speculates: bool = False
     variant: str | None = None
     """A name for what is special about it, where its arguments tell."""
+    counters: bool = True
+    """Its ``/metrics`` may be read; reading TensorRT-LLM's takes them away from others."""
     error: str | None = None
     """Nobody answers there at all."""
 
@@ -53,7 +57,10 @@ async def look(load: Workload) -> Looked:
 
 
 async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
-    metrics = await _text(client, f"{url}/metrics")
+    listed = (await _json(client, f"{url}/v1/models")).get("data")
+    models = listed if isinstance(listed, list) else []
+    counters = not any(isinstance(one, dict) and one.get("owned_by") == TENSORRT_LLM for one in models)
+    metrics = await _text(client, f"{url}/metrics") if counters else ""
     info = await _json(client, f"{url}/server_info") or await _json(client, f"{url}/get_server_info")
     version = await _json(client, f"{url}/version")
     facts: dict[str, str] = {}
@@ -76,9 +83,10 @@ async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
     born = lines[0][1] if lines and len(lines[0]) > 1 else ""
     return Looked(
         fingerprint={field: redact(clean_line(value))[:200] for field, value in facts.items() if value},
-        launch=f"{url} since {born}" if born else "",
+        launch=f"{url} since {clean_line(born)[:40]}" if born else "",
         speculates=bool(method) or "spec_decode_num_drafts" in metrics,
         variant=variant,
+        counters=counters,
     )
 
 

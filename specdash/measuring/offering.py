@@ -10,7 +10,7 @@ from specdash.bench.plan import Workload, parse, sweep
 from specdash.errors import SpecdashError
 from specdash.following import Following
 from specdash.measuring.benchmark import Benchmark, Host
-from specdash.measuring.course import Course, plan, subject_of, url_of
+from specdash.measuring.course import Course, counted, plan, subject_of, url_of
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.onhost import HostGenerator
 from specdash.monitor.state import Server
@@ -94,4 +94,5 @@ class Offering:
         return loads, one.repeat or 1
 
     def _load(self, given: dict[str, Any]) -> Workload:
-        return parse({"url": url_of(self._server), "key_env": self._key_env, **given})
+        place = {"url": url_of(self._server), "counters": counted(self._server)}
+        return parse({**place, "key_env": self._key_env, **given})

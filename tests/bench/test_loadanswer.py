@@ -37,6 +37,23 @@ def test_a_role_an_empty_text_and_usage_are_no_token() -> None:
     assert (answer.done, answer.finish, answer.error) == (True, "length", None)
 
 
+@pytest.mark.parametrize("chat", [True, False])
+def test_tokens_that_show_nothing_are_an_answer_with_the_times_of_its_chunks(chat: bool) -> None:
+    blank = delta(content="") if chat else b'{"choices":[{"index":0,"text":"","finish_reason":null}]}'
+    usage = b'{"choices":[],"usage":{"completion_tokens":3,"prompt_tokens":3}}'
+    first = [delta(role="assistant", content="")] if chat else []
+    answer = answered(*first, blank, blank, delta(finish="length"), usage, b"[DONE]", chat=chat)
+    answer.settle()
+    assert answer.times == pytest.approx([0.01, 0.02] if chat else [0.0, 0.01])
+    assert answer.first_output == answer.times[0]
+
+
+def test_without_a_token_in_its_usage_a_blank_chunk_is_no_answer() -> None:
+    answer = answered(delta(content=""), delta(finish="stop"), b"[DONE]")
+    answer.settle()
+    assert answer.times == []
+
+
 @pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
 def test_reasoning_is_a_token_but_not_output(name: str) -> None:
     answer = answered(delta(**{name: "hm"}), delta(**{name: "so"}), delta(content="yes"))

@@ -34,7 +34,8 @@ def asked(server: Scripted, requests: int = 1, **fields: Any) -> list[Request]:
         (HEAD, "cut", "closed before"),
         (None, "cut", "closed before"),
         (framed(USAGE, DONE), "empty", "without a token"),
-        (framed(token(""), USAGE, DONE), "empty", "without a token"),
+        (framed(token(""), DONE), "empty", "without a token"),
+        (framed(token(""), USAGE, DONE), None, ""),
         (framed(token(), b'data: {"error":{"message":"CUDA error"}}\n\n', DONE), "error_chunk", "CUDA error"),
         (framed(token(), b"event: error\ndata: {}\n\n", DONE), "error_chunk", ""),
         (framed(token(), b"data: {oops\n\n", DONE), "protocol", "not JSON: {oops"),
@@ -57,6 +58,17 @@ def test_an_answer_is_good_or_is_called_by_what_went_wrong(
     with Scripted(answer) as server:
         (record,) = asked(server)
     assert (record.error, says in record.says) == (kind, True), record
+
+
+def test_an_empty_answer_in_the_warm_up_does_not_end_the_run() -> None:
+    with Scripted(framed(USAGE, DONE), GOOD) as server:
+        fields = {**PLAIN, "warmup": 1}
+        _, said, _ = measured(f"http://127.0.0.1:{server.port}", requests=2, **fields)
+    assert [(record.phase, record.error) for record in of(said, Request)] == [
+        ("warmup", "empty"),
+        ("run", None),
+        ("run", None),
+    ]
 
 
 def test_a_connection_is_used_again_and_one_that_was_closed_meanwhile_is_no_failure() -> None:

@@ -7,7 +7,17 @@ import pytest
 
 from specdash.bench.plan import Workload, parse, sweep
 from specdash.errors import SpecdashError
-from specdash.measuring.course import Course, Script, Subject, load_words, plan, slug, subject_of, url_of
+from specdash.measuring.course import (
+    Course,
+    Script,
+    Subject,
+    counted,
+    load_words,
+    plan,
+    slug,
+    subject_of,
+    url_of,
+)
 from tests.tui import states
 
 LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
@@ -68,6 +78,17 @@ def test_a_found_server_is_measured_where_it_listens() -> None:
     assert url_of(msgspec.structs.replace(server, bind="::1")) == "http://[::1]:30000"
     with pytest.raises(SpecdashError, match="no port"):
         subject_of(state, msgspec.structs.replace(server, port=None))
+
+
+@pytest.mark.parametrize(
+    ("engine", "may"), [("vllm", True), ("sglang", True), ("trtllm", False), ("of-their-own", True)]
+)
+def test_counters_are_read_only_where_reading_takes_nothing_away(engine: str, may: bool) -> None:
+    (server,) = states.serving().servers
+    assert counted(msgspec.structs.replace(server, engine=engine)) is may
+    load = msgspec.structs.replace(LOAD, counters=may)
+    lines = plan(Course(subject=SUBJECT, loads=(load,)), made=1.0).steps[0].preview
+    assert ("GET /metrics before and after" in lines) is may
 
 
 def test_speculation_names_the_variant() -> None:

@@ -9,6 +9,7 @@ dashboard itself made a key wait for, whatever it did before it came to it.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import random
 import statistics
@@ -102,6 +103,7 @@ async def measure(rate: int, words: str = "") -> str:
     told: list[float] = []
     async with app.run_test(size=(160, 50)) as pilot:
         await pilot.pause()
+        gc.freeze()  # as the program does
         pressing = asyncio.create_task(press(app, took, cost))
         pouring = asyncio.create_task(pour(rate, source, keeper, told))
         if words:

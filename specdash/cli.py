@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import importlib
+import inspect
 import io
 import os
 import sys
@@ -47,6 +48,8 @@ COMMANDS: Final[dict[str, str]] = {
     "init": "A first profile from what runs on a host; never overwrites.",
     "config": "The profile: check it, find it, its schema.",
     "themes": "The colour themes that can be chosen.",
+    "completion": "What a shell needs to complete commands, hosts and variants.",
+    "help": "Pages: first steps, keys, profile, verdict, troubleshooting …",
 }
 """Name → what ``--help`` says of it. The command is ``specdash.commands.NAME.command``."""
 
@@ -57,6 +60,11 @@ _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.
 EXIT_CODES: Final = """\b
 Exit codes: 0 fine, 1 a problem was found or an action failed, 2 usage,
 3 could not connect, 4 refused: only watching, or not confirmed."""
+
+
+COMPLETION: Final = "_SPECDASH_COMPLETE"
+"""Set by a shell that wants to know how a word may go on; click's own name for it."""
+_EXAMPLES: Final = "\b\nExamples:\n"
 
 
 class LazyCommands(click.Group):
@@ -72,12 +80,28 @@ class LazyCommands(click.Group):
             return None
         module = importlib.import_module(f"specdash.commands.{cmd_name}")
         command: click.Command = module.command
+        _examples_last(command)
+        if COMPLETION in os.environ:
+            from specdash.completing import teach
+
+            teach(cmd_name, command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of commands, from the table above."""
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _examples_last(command: click.Command) -> None:
+    """Examples stand at the end of a command's help, where the eye is when it has been printed."""
+    about, examples, rows = inspect.cleandoc(command.help or "").partition(_EXAMPLES)
+    if examples:
+        command.help = about.rstrip()
+        command.epilog = "\n\n".join(filter(None, (command.epilog, f"{examples}{rows}".rstrip())))
+    if isinstance(command, click.Group):
+        for part in command.commands.values():
+            _examples_last(part)
 
 
 @click.group(

@@ -137,7 +137,7 @@ class RunbookStep(Table, frozen=True, kw_only=True):
     do: Operation | None = None
     """An operation on the server."""
     wait: Text | None = None
-    """Until this condition holds, see ``specdash.conditions``."""
+    """Until this condition holds: ``specdash help runbooks``."""
     check: Text | None = None
     """This condition must hold now."""
     patch: FilePatch | None = None

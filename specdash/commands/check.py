@@ -19,6 +19,11 @@ def command(target: str, **given: Any) -> None:
     """Look whether a launch on TARGET would work: GPUs, ports, model, draft, disk, limits, version, flags.
 
     Changes nothing. Exit code 1: something is red.
+
+    \b
+    Examples:
+      specdash check gpubox
+      specdash check gpubox --variant steps-2 --json
     """
     sys.exit(asyncio.run(_check(target, given)))
 

@@ -22,6 +22,11 @@ def command(target: str, **given: Any) -> None:
     (monitors, the display) is listed and left alone. --force others ends owners that may be somebody's job;
     --force foreign those of other users and containers. In a container, the profile's cleanup_via is asked,
     too.
+
+    \b
+    Examples:
+      specdash clean gpubox --dry-run
+      specdash clean gpubox --yes
     """
     run(target, given, "clean", _prepare, outside=True)
 

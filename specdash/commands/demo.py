@@ -36,6 +36,11 @@ def command(**given: Any) -> None:
 
     By default a start hangs while you watch; within a minute you are told, with the rank that is to blame,
     and K shows how it would be ended. Everything that is started ends with this command (Linux only).
+
+    \b
+    Examples:
+      specdash demo
+      specdash demo --scenario healthy --speed 60
     """
     if not sys.platform.startswith("linux"):
         raise click.ClickException("the simulated host needs Linux: it is made of real processes in /proc")

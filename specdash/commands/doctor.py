@@ -18,6 +18,11 @@ def command(target: str, **given: Any) -> None:
     """Say what can be seen and done on TARGET: link, Python, rights, GPUs, servers, logs, acting.
 
     Changes nothing. Exit code 1: something important cannot be seen.
+
+    \b
+    Examples:
+      specdash doctor root@gpubox
+      specdash doctor local --json
     """
     sys.exit(asyncio.run(_doctor(target, given)))
 

@@ -26,6 +26,11 @@ def command(as_json: bool) -> None:
     Your own keys stand in keys.toml in the config folder, one line for each action, by its name as it
     stands here beside its key: log.find = "ctrl+f". Keys that act and keys that look never change places.
     Exit code 1: that file has a mistake, and nothing of it is used.
+
+    \b
+    Examples:
+      specdash keys
+      specdash keys --json
     """
     from specdash.tui.actions import ACTIONS, BY_ID, GROUP_TITLES
     from specdash.tui.keymap import adopt, load

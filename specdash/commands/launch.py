@@ -21,6 +21,11 @@ def command(target: str, **given: Any) -> None:
 
     From the profile; without one, the server that was found there last is started again as it was. Red in
     the preflight stops it; --force CHECK goes on all the same.
+
+    \b
+    Examples:
+      specdash launch gpubox
+      specdash launch gpubox --variant steps-2 --dry-run
     """
     run(target, given, "launch", _prepare)
 

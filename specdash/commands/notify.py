@@ -34,6 +34,11 @@ def command(names: tuple[str, ...], test: bool, profile: Path | None) -> None:
       on = ["stalled", "crashed"]        what is told
       quiet = "22:00-07:00"              when not
       wake = ["crashed"]                 and what then all the same
+
+    \b
+    Examples:
+      specdash notify
+      specdash notify phone --test
     """
     from specdash.profile import load
     from specdash.wording import nearest

@@ -22,6 +22,11 @@ def command(target: str, **given: Any) -> None:
     Without a profile it is started again with the command line, environment, folder, user and log that it
     has now; what could not be read is said. Nothing is stopped for a launch whose preflight is red already.
     Where no server lives any more, the last one is launched.
+
+    \b
+    Examples:
+      specdash restart gpubox --dry-run
+      specdash restart gpubox --variant steps-2 --yes
     """
     run(target, given, "restart", prepare)
 

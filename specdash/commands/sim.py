@@ -31,6 +31,11 @@ def command(port: int, scenario: str, speed: float, serving_speed: float, until_
 
     The first line on stdout is a JSON document with the target and an ssh_config that leads to it.
     Everything ends with this command (Linux only).
+
+    \b
+    Examples:
+      specdash sim --scenario zombie
+      specdash sim --port 2222 --speed 60
     """
     if not sys.platform.startswith("linux"):
         raise click.ClickException("the simulated host needs Linux: it is made of real processes in /proc")

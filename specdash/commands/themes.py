@@ -13,6 +13,11 @@ def command(path: bool) -> None:
     """List the themes for --theme: ours, yours, and Textual's.
 
     A theme of your own is a TOML file in the printed folder. Exit code 1: one of them is broken.
+
+    \b
+    Examples:
+      specdash themes
+      specdash themes --path
     """
     from textual.theme import BUILTIN_THEMES
 

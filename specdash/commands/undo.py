@@ -16,7 +16,12 @@ if TYPE_CHECKING:
 @click.argument("target")
 @acting_options
 def command(target: str, **given: Any) -> None:
-    """Put the file that the newest `patch` of TARGET changed back, if nobody has changed it since."""
+    """Put the file that the newest `patch` of TARGET changed back, if nobody has changed it since.
+
+    \b
+    Examples:
+      specdash undo gpubox --dry-run
+    """
     run(target, given, "undo", _prepare)
 
 

@@ -18,5 +18,10 @@ def command(targets: tuple[str, ...], **given: Any) -> None:
     """Watch the servers on one or more hosts; nothing can be changed.
 
     The same as connect --watch: the agent is started without any verb that acts.
+
+    \b
+    Examples:
+      specdash watch gpubox
+      specdash watch gpubox dgx2 --plain
     """
     sys.exit(connect.run(targets, {**given, "watch": True}))

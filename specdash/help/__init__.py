@@ -1,0 +1,62 @@
+"""The pages of ``specdash help TOPIC``: plain files beside this one, and tables that come from the code.
+
+A page is indented under its headings. A line ``{{name}}`` stands for a table of ``specdash.help.tables``,
+``{{name}}`` within a line for one figure: what stands in code or data is not written down twice.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from importlib import resources
+from typing import Final
+
+TOPICS: Final[dict[str, str]] = {
+    "quickstart": "the first ten minutes, with a host or without",
+    "keys": "every key, by what it does",
+    "profile": "specdash.toml: every table and key",
+    "runbooks": "procedures: their steps, their conditions, those that come with it",
+    "verdict": "how stalled, crashed and ready are decided",
+    "bench": "how a benchmark is measured, and when it is called faster",
+    "engines": "which servers are known, and how to teach another",
+    "security": "what is trusted, written, sent and kept",
+    "troubleshooting": "by message: what it means and what to do",
+    "contributing": "three walks: add an engine, an operation, a pane",
+}
+"""Name → what it is about, in the order in which a new operator needs them. A file each: ``NAME.md``."""
+
+WIDEST: Final = 100
+_INDENT: Final = "  "
+_TABLE: Final = re.compile(r"^\{\{([a-z ]+)\}\}$")
+_FIGURE: Final = re.compile(r"\{\{([a-z ]+)\}\}")
+_HEADING: Final = re.compile(r"^#+ (.+)$")
+
+
+def source(topic: str) -> str:
+    """The file of a topic as it is written."""
+    return resources.files("specdash.help").joinpath(f"{topic}.md").read_text("utf-8")
+
+
+def page(topic: str, width: int = WIDEST) -> Iterator[tuple[bool, str]]:
+    """The lines of a topic, none longer than ``width`` where words can be broken; each with: is a heading."""
+    from specdash.help.tables import FIGURES, TABLES
+
+    width = min(width, WIDEST)
+    for line in source(topic).splitlines():
+        heading, table = _HEADING.match(line), _TABLE.match(line)
+        if heading:
+            yield True, heading[1]
+        elif table:
+            yield from ((False, f"{_INDENT}{row}".rstrip()) for row in TABLES[table[1]](width - len(_INDENT)))
+        else:
+            told = _FIGURE.sub(lambda found: FIGURES[found[1]](), line)
+            yield from ((False, f"{_INDENT}{row}".rstrip()) for row in _wrapped(told, width - len(_INDENT)))
+
+
+def _wrapped(line: str, width: int) -> list[str]:
+    """A line that is too long goes on under its own beginning; code is left alone."""
+    if len(line) <= width or line.startswith("    "):
+        return [line]
+    hang = " " * (len(line) - len(line.lstrip(" -")))
+    return textwrap.wrap(line, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)

@@ -1,0 +1,139 @@
+"""The pages of ``specdash help``: whole, plain, and never naming what does not exist."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import specdash
+from specdash.cli import COMMANDS, root
+from specdash.engines.common import default_book
+from specdash.engines.loader import parse_own
+from specdash.help import TOPICS, WIDEST, page, source
+from specdash.help.tables import FIGURES, TABLES
+from specdash.profile import Profile, parse
+from specdash.remote.errors import FAILURES
+from specdash.tui.actions import ACTIONS
+from tests.commands.examples import check_command_line
+
+ROOM = Path(specdash.__file__).parent
+KEY = re.compile(r"`(\S|ctrl\+\S|enter|esc|tab|space|PgUp|PgDn)`")
+NAMED = re.compile(r"`(specdash [^`]+)`|^ {4}(specdash .+)$", re.MULTILINE)
+OPTION = re.compile(r"`(--[a-z-]+)[^`]*`")
+
+
+def shown(*arguments: str) -> str:
+    said = CliRunner().invoke(root, ["help", *arguments])
+    assert said.exit_code == 0, said.output
+    return said.output
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_page_prints_plain_and_within_a_hundred_columns(topic: str) -> None:
+    text = shown(topic)
+    assert "{{" not in text
+    assert all(character.isprintable() or character == "\n" for character in text)
+    too_long = [line for line in text.splitlines() if len(line) > WIDEST]
+    assert too_long == []
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_a_page_fits_a_narrow_terminal(topic: str) -> None:
+    code = [line for line in source(topic).splitlines() if line.startswith("    ")]
+    wide = [
+        text for _, text in page(topic, 80) if len(text) > 82 and text.strip() not in map(str.strip, code)
+    ]
+    assert wide == []
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_command_that_a_page_names_can_be_given_as_it_stands(topic: str) -> None:
+    for quoted, shown_ in NAMED.findall(source(topic)):
+        check_command_line(quoted or shown_, whole=not quoted)
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_key_and_option_that_a_page_names_exists(topic: str) -> None:
+    labels = {label for action in ACTIONS if action.available for label in action.label.split()}
+    assert set(KEY.findall(source(topic))) <= labels
+    known = {name for command in COMMANDS for name in _options(command)}
+    assert set(OPTION.findall(source(topic))) <= known
+
+
+def _options(command: str) -> set[str]:
+    found = root.get_command(root.make_context("specdash", ["keys"]), command)
+    assert found is not None
+    return {name for parameter in found.params for name in parameter.opts}
+
+
+def test_the_list_names_every_page_and_every_page_has_its_file() -> None:
+    assert all(f"  {topic} " in shown() for topic in TOPICS)
+    assert {path.stem for path in (ROOM / "help").glob("*.md")} == set(TOPICS)
+
+
+def test_every_table_and_figure_has_its_place_on_a_page() -> None:
+    used = {name for topic in TOPICS for name in re.findall(r"\{\{([a-z ]+)\}\}", source(topic))}
+    assert used == set(TABLES) | set(FIGURES)
+
+
+def test_what_stands_in_the_code_stands_on_the_pages() -> None:
+    assert all(f" {action.help}" in shown("keys") for action in ACTIONS if action.available)
+    fields = [name for table in Profile.__struct_fields__ for name in (table,)]
+    assert all(name in shown("profile") for name in fields)
+    text = shown("troubleshooting")
+    assert [key for key in default_book().meanings if f"[{key}]" not in text] == []
+    assert [key for key in FAILURES if f"[{key}]" not in text] == ["ssh_connection_dead"]  # all facts
+    assert "45 seconds make it suspect, 120 a stall" in shown("verdict")
+
+
+def test_every_quoted_message_is_one_that_the_program_prints() -> None:
+    code = " ".join(path.read_text("utf-8") for path in ROOM.rglob("*.py"))
+    quoted = [line[2:] for line in source("troubleshooting").splitlines() if line.startswith("> ")]
+    assert len(quoted) > 8
+    assert [message for message in quoted if message not in code] == []
+
+
+def test_the_examples_of_the_pages_pass_our_own_checks() -> None:
+    engine = "\n".join(re.findall(r"^ {4}(.*)$", source("engines"), re.MULTILINE))
+    toy = engine[engine.index("name = ") : engine.index("specdash log")]
+    assert parse_own("toy.toml", toy).name == "toy"
+    written = "\n".join(re.findall(r"^ {4}(?!specdash)(.*)$", source("profile"), re.MULTILINE))
+    assert parse(written).variants["steps-2"].server == "main"
+    book = "\n".join(re.findall(r"^ {4}(?!specdash)(.*)$", source("runbooks"), re.MULTILINE))
+    assert len(parse(f"{written}\n{book}").runbooks["night"].steps) == 4
+
+
+def test_every_file_that_the_walks_name_exists() -> None:
+    top = ROOM.parent
+    named = set(re.findall(r"\b(?:specdash|tests)/[\w/.]+\w", source("contributing")))
+    walked = {name for name in named if "NAME" not in name and "/x/" not in name}
+    assert len(walked) > 10
+    assert [name for name in sorted(walked) if not (top / name).exists()] == []
+    assert source("contributing").count("\n") <= 40
+
+
+def test_a_command_has_its_page_too_and_a_mistyped_one_is_guessed() -> None:
+    assert "Usage: specdash kill" in shown("kill").replace("root", "specdash")
+    said = CliRunner().invoke(root, ["help", "verdit"])
+    assert said.exit_code == 2
+    assert "no page verdit; did you mean verdict?" in said.output
+
+
+@pytest.mark.parametrize(("lines", "paged"), [(500, False), (10, True)])
+def test_on_a_terminal_only_what_is_longer_than_the_screen_is_paged(
+    lines: int, paged: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[bool] = []
+    monkeypatch.setattr("click.echo_via_pager", lambda text: told.append(True))
+    monkeypatch.setattr("click.echo", lambda text: told.append(False))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("LINES", str(lines))
+    monkeypatch.setenv("COLUMNS", "80")
+    from specdash.commands import help as command
+
+    command._show(page("verdict"))
+    assert told == [paged]

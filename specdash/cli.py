@@ -119,6 +119,7 @@ def root(ctx: click.Context) -> None:
     specdash demo                    try it without a host
     specdash connect root@gpubox     watch the servers of a host
     specdash log /var/log/sglang.log read a log, no connection
+    specdash help quickstart         the first ten minutes
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

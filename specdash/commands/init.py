@@ -6,6 +6,7 @@ import asyncio
 import datetime
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -107,6 +108,8 @@ async def _drafted(here: Scene, server: Server) -> Drafted:
     from specdash.operations.sight import look
     from specdash.profile_draft import Drafted, paths_of
 
+    if server.orphaned:  # what is left are workers: they do not say how their server was started
+        return Drafted(server=server, found=None)
     hands = Hands(here.session)
     try:
         found = launch_of(here.state, await look(hands, server))
@@ -114,7 +117,17 @@ async def _drafted(here: Scene, server: Server) -> Drafted:
         stats = await hands.stat_files(paths) if paths else ()
     except RequestError:
         return Drafted(server=server, found=None)
+    if not _is_main(server.engine, found.launch.argv):
+        return Drafted(server=server, found=None)
     return Drafted(server=server, found=found, files=tuple(stat.path for stat in stats if stat.exists))
+
+
+def _is_main(engine: str, argv: Sequence[str]) -> bool:
+    """It is a command line, and not a title that the process has given itself."""
+    from specdash.monitor.commandline import program
+    from specdash.rules import default_rules
+
+    return any(one.engine == engine and one.main.search(program(argv)) for one in default_rules().titles)
 
 
 def _reached(given: dict[str, Any]) -> str:

@@ -30,7 +30,7 @@ def wish_to_launch(here: Scene) -> Wish:
     if not seen:
         raise SpecdashError(
             "nothing is known that could be launched here",
-            "write a profile, specdash.toml; kill and restart remember how a running server was started",
+            "specdash init TARGET writes a profile while one runs; kill and restart remember it",
         )
     return from_found(seen[0], _last(here, seen[0].launch.engine), variant)
 

@@ -16,7 +16,7 @@ TOPICS: Final[dict[str, str]] = {
     "quickstart": "the first ten minutes, with a host or without",
     "keys": "every key, by what it does",
     "profile": "specdash.toml: every table and key",
-    "runbooks": "procedures: their steps, their conditions, those that come with it",
+    "runbooks": "procedures: steps, conditions, those that come with it",
     "verdict": "how stalled, crashed and ready are decided",
     "bench": "how a benchmark is measured, and when it is called faster",
     "engines": "which servers are known, and how to teach another",
@@ -31,6 +31,12 @@ _INDENT: Final = "  "
 _TABLE: Final = re.compile(r"^\{\{([a-z ]+)\}\}$")
 _FIGURE: Final = re.compile(r"\{\{([a-z ]+)\}\}")
 _HEADING: Final = re.compile(r"^#+ (.+)$")
+_ITEM: Final = re.compile(r"^(?:-|\d+\.) ")
+_CODE: Final = "    "
+_MESSAGE: Final = "> "
+"""Begins a line with words that the program prints."""
+_PROSE: Final = 78
+"""Sentences are read best in lines that are no longer, whatever the width."""
 
 
 def source(topic: str) -> str:
@@ -39,24 +45,41 @@ def source(topic: str) -> str:
 
 
 def page(topic: str, width: int = WIDEST) -> Iterator[tuple[bool, str]]:
-    """The lines of a topic, none longer than ``width`` where words can be broken; each with: is a heading."""
+    """The lines of a topic, none longer than ``width`` where words can be broken; each with: stands out."""
     from specdash.help.tables import FIGURES, TABLES
 
-    width = min(width, WIDEST)
-    for line in source(topic).splitlines():
+    room = min(width, WIDEST) - len(_INDENT)
+    for line in _blocks(source(topic)):
         heading, table = _HEADING.match(line), _TABLE.match(line)
         if heading:
             yield True, heading[1]
-        elif table:
-            yield from ((False, f"{_INDENT}{row}".rstrip()) for row in TABLES[table[1]](width - len(_INDENT)))
+            continue
+        told = _FIGURE.sub(lambda found: FIGURES[found[1]](), line) if not table else ""
+        rows = TABLES[table[1]](room) if table else _wrapped(told, min(room, _PROSE))
+        yield from ((line.startswith(_MESSAGE), f"{_INDENT}{row}".rstrip()) for row in rows)
+
+
+def _blocks(text: str) -> Iterator[str]:
+    """Each paragraph and each item of a list as one line; everything else as it stands."""
+    held = ""
+    for line in text.splitlines():
+        item = _ITEM.match(line) is not None
+        alone = not line or line.startswith((_CODE, "#", "{{", _MESSAGE))
+        if held and (alone or item):
+            yield held
+            held = ""
+        if alone:
+            yield line
         else:
-            told = _FIGURE.sub(lambda found: FIGURES[found[1]](), line)
-            yield from ((False, f"{_INDENT}{row}".rstrip()) for row in _wrapped(told, width - len(_INDENT)))
+            held = f"{held} {line.strip()}" if held else line
+    if held:
+        yield held
 
 
 def _wrapped(line: str, width: int) -> list[str]:
     """A line that is too long goes on under its own beginning; code is left alone."""
-    if len(line) <= width or line.startswith("    "):
+    if len(line) <= width or line.startswith(_CODE):
         return [line]
-    hang = " " * (len(line) - len(line.lstrip(" -")))
+    item = _ITEM.match(line)
+    hang = " " * len(item[0]) if item else ""
     return textwrap.wrap(line, width, subsequent_indent=hang, break_long_words=False, break_on_hyphens=False)

@@ -40,3 +40,16 @@ async def test_a_host_becomes_a_profile_that_passes_and_that_a_launch_can_use(tm
         planned = await anna.run("restart", "--dry-run")
         assert planned.code == 0, planned.err
         assert "main" in planned.out
+
+
+async def test_what_a_dead_server_left_is_no_command_to_start_it_by(tmp_path: Path) -> None:
+    async with simulate("zombie", speed=2000) as sim:
+        anna = Operator(sim, tmp_path / "anna")
+        killed = await anna.run("kill", "--yes", "--json")
+        assert killed.code == 1, killed.err
+        written = await anna.run("init")
+        assert written.code == 0, written.err
+        text = (anna.home / "specdash.toml").read_text()
+        assert "sglang::" not in text
+        assert not profiles.parse(text).servers
+        assert "#[servers.main]" in text

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
 
 MOST_BODY = 64 * 1024
+MOST_COUNTED = 1 << 40
+"""Tokens of one answer: a server that counts more does not count."""
 
 
 class Exchange(object):
@@ -221,4 +223,5 @@ class Exchange(object):
 
 
 def _count(value: "Any") -> "int | None":
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if whole and 0 <= value < MOST_COUNTED else None

@@ -46,6 +46,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """Measured requests that ended, well or not."""
     errors: int
     error_kinds: Mapping[str, int] = {}
+    first_error: str | None = None
+    """What was said at the first failure of the kind that was seen most; remote text, cleaned."""
     duration_s: float
     """From the sending of the first request to the last token (or failure), ramp-up and drain included."""
     output_tok_s: float | None
@@ -174,6 +176,7 @@ def figures(workload: Workload, records: Sequence[Request]) -> Run:
         requests=len(ours),
         errors=len(ours) - len(good),
         error_kinds=dict(Counter(str(r.error) for r in ours if r.error is not None)),
+        first_error=_first_error(ours),
         duration_s=span,
         output_tok_s=tokens / span if span > 0 and good else None,
         steady=steady_part(good),
@@ -258,6 +261,14 @@ def _span(records: Sequence[Request]) -> float:
     over = [r.last if r.error is None and r.last is not None else r.end for r in records]
     ends = [end for end in over if end is not None]
     return max(0.0, max(ends) - min(sent)) if sent and ends else 0.0
+
+
+def _first_error(records: Sequence[Request]) -> str | None:
+    failed = [r for r in records if r.error is not None]
+    if not failed:
+        return None
+    most = Counter(r.error for r in failed).most_common(1)[0][0]
+    return next(r.says or str(most) for r in failed if r.error == most)
 
 
 def _texts(good: Sequence[Request]) -> int | None:

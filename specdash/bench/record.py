@@ -12,6 +12,8 @@ from specdash.bench.plan import Workload
 from specdash.bench.verdict import Sample, invalid
 
 BASELINE: Final = "baseline"
+MORE: Final = 0.1
+"""So much more than was asked for an engine may count, e.g. the rest of its last draft."""
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +97,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             invalid(
                 requests=run.requests,
                 errors=run.errors,
+                why=run.first_error,
                 partial="stopped before its end" if run.cancelled else None,
                 limited=run.client.limited,
                 throttled=self._throttled(),
@@ -105,6 +108,10 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             out.append("no tokens came")
         elif run.tokens_by == "chunks" and run.requests:
             out.append("the server counts no tokens (no usage): chunks are no tokens")
+        elif (asked := self._asked()) is not None and run.output_tokens > asked * (1 + MORE):
+            out.append(
+                f"the server counts {run.output_tokens:,} tokens, and {asked:,} were asked for at most"
+            )
         return tuple(out)
 
     @property
@@ -134,6 +141,13 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             length=self.run.output_tokens / requests if requests > 0 else None,
             run=self.id,
         )
+
+    def _asked(self) -> int | None:
+        """The most tokens that the answers can hold; None where each prompt has a length of its own."""
+        load = self.workload
+        if load is None or load.prompts != "builtin" or "max_tokens" in load.extra:
+            return None
+        return load.output * (self.run.requests - self.run.errors)
 
     def _throttled(self) -> tuple[float, str] | None:
         bad = [(share, reason) for reason, share in self.during.throttled.items() if reason not in HARMLESS]

@@ -41,7 +41,7 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     baseline: bool = False
     runs: tuple[int, ...] = ()
-    """Numbers of those that count."""
+    """Numbers of those that count; 0: it is not kept."""
     launches: int = 0
     tok_s: float | None = None
     """Median of the runs that count."""
@@ -140,7 +140,7 @@ def _row(
         variant=mine[0].variant,
         host=mine[0].host,
         baseline=is_base,
-        runs=tuple(run.id for run in good if run.id is not None),
+        runs=tuple(run.id or 0 for run in good),
         launches=len(arm.launches),
         tok_s=found[0] if found else None,
         interval=found[1] if found else None,

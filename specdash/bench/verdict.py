@@ -32,6 +32,8 @@ MOST_THROTTLED: Final = 0.05
 HIT_POINTS: Final = 2.0
 LENGTHS: Final = 0.02
 MANY: Final = 99
+LONGEST_WHY: Final = 100
+"""Letters of what was said of a failure; the records have it whole."""
 
 Word = Literal[
     "faster",
@@ -107,6 +109,7 @@ def invalid(
     *,
     requests: int,
     errors: int,
+    why: str | None = None,
     partial: str | None = None,
     limited: bool = False,
     throttled: tuple[float, str] | None = None,
@@ -114,6 +117,7 @@ def invalid(
 ) -> tuple[str, ...]:
     """Why a run does not count; empty: it does.
 
+    ``why``: what was said of the failures.
     ``throttled``: share of the time and the reason most seen, idle and the software power cap left out.
     ``foreign``: pids of other processes on the server's GPUs.
     """
@@ -121,7 +125,7 @@ def invalid(
     if partial:
         out.append(partial)
     if requests and errors / requests > MOST_ERRORS:
-        out.append(f"{errors} of {requests} requests failed")
+        out.append(f"{errors} of {requests} requests failed{f': {why[:LONGEST_WHY]}' if why else ''}")
     if limited:
         out.append("client-limited: the load generator itself was too slow")
     if throttled is not None and throttled[0] > MOST_THROTTLED:

@@ -69,7 +69,7 @@ def remarks(row: Row) -> Iterator[str]:
     for caveat in row.caveats:
         yield f"▲ {caveat}"
     for left in row.left:
-        yield f"✖ run {left.run or '?'} does not count: {left.why}"
+        yield f"✖ {f'run {left.run}' if left.run else 'a run that is not kept'} does not count: {left.why}"
     for claim in row.claims:
         day = datetime.fromtimestamp(claim.at).strftime("%Y-%m-%d")
         yield f"▲ claimed {rate(claim.tok_s)} tok/s ({day}): {claim.says}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ import click
 from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene
 from specdash.commands.benchload import load_options, loads_of, script_of
 from specdash.commands.benchtold import Lost, run_benchmark, table_lines
-from specdash.commands.keeping import document, tell
+from specdash.commands.keeping import document, tell, word
 from specdash.commands.numbers import Number
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -57,6 +58,9 @@ def command(target: str, **given: Any) -> None:
     """
     if given["watch"]:
         raise Refused("bench loads the server, and --watch never does")
+    for name in ("variant", "name"):
+        given[name] = word(given[name]) if given[name] is not None else None
+    given["tags"] = tuple(map(word, given["tags"]))
     if given["campaign"] is not None:
         from specdash.commands.campaign import campaign
 
@@ -105,6 +109,8 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
     loads, repeat = loads_of(target, given, profile)
     if script_of(given, profile) is not None:
         raise click.UsageError("a command of your own runs on a host: name the host, not a URL")
+    if given["key_env"] is not None and not os.environ.get(given["key_env"], "").strip():
+        raise click.UsageError(f"--key-env: the variable {given['key_env']} is not set here")
     looked = await look(loads[0])
     if looked.error is not None:
         raise SpecdashError(f"nobody answers at {loads[0].url}: {looked.error}")
@@ -156,8 +162,10 @@ async def carry_out(
         if given["json"]:
             click.echo(as_json(what))
         return 0
-    confirm(what, yes=given["yes"])
     keeper = Keeper(lambda words: say(clean_line(f"▲ {words}")), name=given["name"] or "", tags=given["tags"])
+    if (trouble_there := await asyncio.to_thread(keeper.trouble)) is not None:
+        say(clean_line(f"  ▲ nothing of this will be kept: {trouble_there}"))
+    confirm(what, yes=given["yes"])
     known = await asyncio.to_thread(keeper.known)
     benchmark = Benchmark(
         course, generator, keep=keeper.keep, host=host, known=known, fingerprint=fingerprint

@@ -113,7 +113,8 @@ def table_lines(runs: Sequence[Measured], known: Sequence[Measured]) -> tuple[st
 
     asked, hosts = {run.cell for run in runs}, {run.host for run in runs}
     alike = [run for run in known if run.cell in asked and run.host in hosts]
-    return tuple(text(tables(alike or runs, history=known)))
+    mine = [run for run in runs if run.id is None]
+    return tuple(text(tables([*alike, *mine], history=known))) if alike or mine else ()
 
 
 def live_words(progress: Progress) -> str:
@@ -149,7 +150,8 @@ def run_words(run: Measured) -> str:
     from specdash.bench.words import rate
 
     found = run.run
-    parts = [f"run {run.id}: {run.cell}: {rate(run.tok_s)} tok/s"]
+    which = f"run {run.id}" if run.id is not None else "a run that is not kept"
+    parts = [f"{which}: {run.cell}: {rate(run.tok_s)} tok/s"]
     parts += [f"TTFT {found.ttft_ms.p50:.0f} ms"] if found.ttft_ms else []
     parts += [f"TPOT {found.tpot_ms.mean:.1f} ms"] if found.tpot_ms else []
     length = accept_length(run)

@@ -13,6 +13,8 @@ from specdash.sanitise import clean_line
 if TYPE_CHECKING:
     from specdash.history.runs import Runs
 
+LONGEST_NAME = 80
+
 
 @contextlib.contextmanager
 def history() -> Iterator[Runs]:
@@ -25,6 +27,16 @@ def history() -> Iterator[Runs]:
         yield runs
     finally:
         runs.close()
+
+
+def word(text: str) -> str:
+    """A name as it may be kept: one line, something in it. Raises ``BadParameter``."""
+    name = clean_line(" ".join(text.split()))
+    if not name or len(name) > LONGEST_NAME or name.isdecimal():
+        raise click.BadParameter(
+            f"{text!r} is no name: up to {LONGEST_NAME} characters, and not a bare number"
+        )
+    return name
 
 
 def tell(lines: Iterator[str]) -> None:

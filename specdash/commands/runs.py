@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.acting import Refused
-from specdash.commands.keeping import document, history, tell
+from specdash.commands.keeping import document, history, tell, word
 from specdash.commands.numbers import Number
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def delete(runs: tuple[int, ...], yes: bool) -> None:
 def rename(run: int, name: str) -> None:
     """Call RUN by NAME; compare finds it by that, too."""
     with history() as kept:
-        kept.rename(run, _word(name))
+        kept.rename(run, word(name))
 
 
 @command.command(short_help="Put a tag on runs, or take it off.")
@@ -120,7 +120,7 @@ def tag(tag: str, runs: tuple[int, ...], off: bool) -> None:
     """Put TAG on the runs RUN…; compare and runs --tag find them by it."""
     with history() as kept:
         for number in runs:
-            kept.tag(number, [_word(tag)], off=off)
+            kept.tag(number, [word(tag)], off=off)
 
 
 @command.command(short_help="Forget the raw records of old runs; their figures stay.")
@@ -145,7 +145,7 @@ def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> N
     with history() as kept:
         load = kept.get(like).workload if like is not None else None
         at = on.timestamp() if on is not None else time.time()
-        run = kept.add(claimed(host, tok_s, at=at, variant=_word(variant), workload=load))
+        run = kept.add(claimed(host, tok_s, at=at, variant=word(variant), workload=load))
     click.echo(f"kept as run {run.id}")
 
 
@@ -170,13 +170,3 @@ def _plain(run: Measured) -> dict[str, Any]:
     from specdash.bench.export import plain
 
     return plain(run)
-
-
-def _word(text: str) -> str:
-    """A name as it may be kept: one line, something in it."""
-    from specdash.sanitise import clean_line
-
-    word = clean_line(" ".join(text.split()))
-    if not word or len(word) > 80 or word.isdecimal():
-        raise click.BadParameter(f"{text!r} is no name: up to 80 characters, and not a bare number")
-    return word

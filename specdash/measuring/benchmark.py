@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
@@ -130,6 +131,9 @@ class Benchmark:
                         self._tell(state="measuring", line=event.line)
         finally:
             unsubscribe()
+        end = next((event for event in events if isinstance(event, End)), None)
+        if end is not None and end.error and not any(isinstance(event, Begin) for event in events):
+            raise SpecdashError(f"nothing could be measured: {end.error}")  # it never began: no run to keep
         ticks = self.progress.speed
         run = await asyncio.to_thread(self._measured, load, events, ticks, witness)
         return await asyncio.to_thread(self._keep, run, events)
@@ -149,7 +153,7 @@ class Benchmark:
         if end is None:
             found = replace(found, cancelled=True, error=found.error)
         return Measured(
-            at=begin.at if begin else 0.0,
+            at=begin.at if begin else time.time(),
             host=subject.host,
             variant=subject.variant,
             launch=subject.launch,

@@ -37,6 +37,14 @@ class Keeper:
             self._complain(f"this run is not kept: {error}")
             return run
 
+    def trouble(self) -> str | None:
+        """Why nothing could be kept now; None: it can."""
+        try:
+            Runs(place()).close()
+        except HistoryError as error:
+            return str(error)
+        return None
+
     def known(self) -> tuple[Measured, ...]:
         """All that was kept; nothing where the history cannot be read."""
         try:

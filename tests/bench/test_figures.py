@@ -233,3 +233,14 @@ def test_words_from_outside_are_clean_when_a_line_is_read() -> None:
     event = decode('{"event":"request","n":0,"error":"error_chunk","says":"\\u001b[31mbad\\u0007"}')
     assert isinstance(event, Request)
     assert event.says == "bad"
+
+
+def test_the_commonest_failure_is_told_in_the_words_that_came_with_it() -> None:
+    failed = [
+        Request(n=0, error="cut", sent=0.0, end=1.0),
+        Request(n=1, error="http_5xx", says="500 CUDA out of memory", sent=0.0, end=1.0),
+        Request(n=2, error="http_5xx", says="503 no capacity", sent=0.0, end=1.0),
+    ]
+    assert figures(Workload(url="h:1"), failed).first_error == "500 CUDA out of memory"
+    assert figures(Workload(url="h:1"), failed[:1]).first_error == "cut"
+    assert figures(Workload(url="h:1"), []).first_error is None

@@ -30,6 +30,14 @@ def test_the_headline_is_the_steady_rate_where_there_is_one() -> None:
         ({"error": "refused"}, "refused"),
         ({"cancelled": True}, "stopped before its end"),
         ({"errors": 2}, "2 of 100 requests failed"),
+        (
+            {"errors": 9, "first_error": "503 no capacity"},
+            "9 of 100 requests failed: 503 no capacity",
+        ),
+        (
+            {"output_tokens": 10**9},
+            "the server counts 1,000,000,000 tokens, and 12,800 were asked for at most",
+        ),
         ({"client": Client(limited=True)}, "client-limited: the load generator itself was too slow"),
         ({"output_tok_s": None}, "no tokens came"),
         ({"tokens_by": "chunks"}, "the server counts no tokens (no usage): chunks are no tokens"),

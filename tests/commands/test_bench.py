@@ -174,3 +174,40 @@ def test_the_live_line() -> None:
         "run 2 of 2 · 84.2 tok/s, median 82.1 · TTFT 52 ms · ITL 11.8 ms · accept 2.41 (break-even 3.30)"
         " · 4 running · 12 of 32 · 1 failed · 0:18 left"
     )
+
+
+def test_without_a_history_it_is_said_before_anything_is_asked_and_the_figures_are_told(do: Do) -> None:
+    place().parent.mkdir(parents=True, exist_ok=True)
+    place().write_bytes(b"no history " * 999)
+    code, out, err = do(Scripted(good_run()))
+    assert code == 0
+    assert err.index("nothing of this will be kept: ") < err.index("a run that is not kept: 1 stream")
+    assert "history.db is damaged" in err
+    assert out.splitlines()[2].split()[:2] == ["baseline", "1"]
+    assert "None" not in out + err
+
+
+def test_what_never_began_is_no_run(do: Do) -> None:
+    with pytest.raises(SpecdashError, match="nothing could be measured: /nowhere: No such file"):
+        do(Scripted([End(t=0.0, error="/nowhere: No such file")]))
+    kept = Runs(place())
+    assert kept.all() == ()
+    kept.close()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "says"),
+    [
+        ("--name", "12", "no name"),
+        ("--tag", "", "no name"),
+        ("--variant", "x" * 81, "no name"),
+        ("--key-env", "A_KEY_THAT_NOBODY_HAS_SET", "A_KEY_THAT_NOBODY_HAS_SET is not set here"),
+    ],
+)
+def test_a_name_or_key_that_cannot_be_is_refused_before_anybody_is_asked(
+    option: str, value: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["bench", "http://127.0.0.1:1", option, value])
+    assert end.value.code == 2
+    assert says in capsys.readouterr().err

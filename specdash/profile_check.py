@@ -119,7 +119,7 @@ def _strangers(
 
 def _stranger(key: str, known: Iterable[str]) -> str:
     if _SECRET.match(key):
-        return "a key is never kept in a profile: name its variable (api_key_env) or api_key_command"
+        return "a key is never kept in a profile: name its variable (api_key_env)"
     return f"unknown key{nearest(key, known)}"
 
 

@@ -130,8 +130,7 @@ def test_a_mistake_names_file_line_key_and_the_nearest_right_word(before: str, a
 
 def test_a_key_in_a_profile_is_refused_with_where_it_belongs() -> None:
     assert changed('api_key_env = "SGLANG_API_KEY"', 'api_key = "sk-abc"') == [
-        "p.toml:16: servers.main.api_key: a key is never kept in a profile: name its variable (api_key_env) "
-        "or api_key_command"
+        "p.toml:16: servers.main.api_key: a key is never kept in a profile: name its variable (api_key_env)"
     ]
     assert "a secret is never kept" in changed('NCCL_PROTO = "LL"', 'HF_TOKEN = "hf_x"')[0]
 

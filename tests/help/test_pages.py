@@ -124,15 +124,18 @@ def test_a_command_has_its_page_too_and_a_mistyped_one_is_guessed() -> None:
     assert "no page verdit; did you mean verdict?" in said.output
 
 
-@pytest.mark.parametrize(("lines", "paged"), [(500, False), (10, True)])
+@pytest.mark.parametrize(
+    ("lines", "term", "paged"), [(500, "xterm", False), (10, "xterm", True), (10, "dumb", False)]
+)
 def test_on_a_terminal_only_what_is_longer_than_the_screen_is_paged(
-    lines: int, paged: bool, monkeypatch: pytest.MonkeyPatch
+    lines: int, term: str, paged: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told: list[bool] = []
     monkeypatch.setattr("click.echo_via_pager", lambda text: told.append(True))
     monkeypatch.setattr("click.echo", lambda text: told.append(False))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.setenv("LINES", str(lines))
+    monkeypatch.setenv("TERM", term)
     monkeypatch.setenv("COLUMNS", "80")
     from specdash.commands import help as command
 

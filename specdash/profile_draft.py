@@ -75,7 +75,7 @@ def left_out(drafted: Drafted) -> tuple[str, ...]:
 
 
 def _head(state: HostState, target: str, day: str) -> Iterator[str]:
-    yield f"# specdash.toml: written by `specdash init {clean_line(target)}` on {day} from what ran there."
+    yield f"# Written by `specdash init {clean_line(target)}` on {day} from what ran there."
     cards: dict[str, int] = {}
     for gpu in state.gpus:
         name = clean_line(gpu.card.name or "GPU")
@@ -83,8 +83,8 @@ def _head(state: HostState, target: str, day: str) -> Iterator[str]:
     if cards:
         driver = f", driver {clean_line(state.driver)}" if state.driver else ""
         yield f"# {', '.join(f'{number} × {name}' for name, number in cards.items())}{driver}"
-    yield "# No key, token or password stands in it, and none may. Check: specdash config check"
-    yield "# All keys: specdash help profile. Completion in an editor: specdash config schema"
+    yield "# No key, token or password stands in it, and none may."
+    yield "# Every key: specdash help profile. After a change: specdash config check"
     yield ""
 
 
@@ -103,7 +103,8 @@ def _host(host: str, target: str, reached: str) -> Iterator[str]:
     yield f"[hosts.{_key(host)}]"
     yield f"target = {_text(target)}"
     if reached:
-        yield f"# It was reached with {reached}: write that into ~/.ssh/config, or give it each time."
+        yield f"# It was reached with {reached}"
+        yield "# Give that each time, or write it into ~/.ssh/config."
     yield "# true: kill, clean and patch need the host's name typed."
     yield "#production = true"
     yield "# true: only look; no key that changes anything."
@@ -135,7 +136,7 @@ def _server(name: str, host: str, drafted: Drafted) -> Iterator[str]:
         yield f"# Not here: {words}"
     argv = _argv(found.launch.argv) if found else ()
     if found is None or not argv or not all(map(_writable, argv)):
-        yield "# Its command line could not be read (another user's? try --sudo): fill in an example."
+        yield "# Its command line could not be read (try --sudo); fill in:"
         yield from _example_server(name, host, server.engine)
         return
     launch = found.launch
@@ -185,7 +186,7 @@ def _api_key(engine: str, launch: Launch) -> Iterator[str]:
     known = [name for name in _secrets(launch) if name in _KEY_NAMES.values()]
     name = known[0] if known else _KEY_NAMES.get(engine, "API_KEY")
     hash_ = "" if known or REDACTED in " ".join(argv_without_secrets(launch.argv)) else "#"
-    yield "# The variable, on the host, that holds the API key; never the key. Asked with it: T, bench."
+    yield "# The variable, on the host, that holds the API key; never the key."
     yield f"{hash_}api_key_env = {_text(name)}"
 
 
@@ -228,12 +229,13 @@ def _examples(host: str, drafted: Drafted | None, server: str) -> Iterator[str]:
     engine = drafted.server.engine if drafted else "sglang"
     argv = drafted.found.launch.argv if drafted and drafted.found else ()
     name, args = _variant(engine, argv)
-    yield "# A named change of a launch: specdash restart TARGET --variant NAME. Its flags come last and win."
+    yield "# A named change of a launch; its flags come last, and win:"
+    yield f"# specdash restart {clean_line(host)} --variant {name}"
     yield f"#[variants.{name}]"
     yield f"#server = {_text(server)}"
     yield f"#args = [{', '.join(map(_text, args))}]"
     yield ""
-    yield "# specdash bench TARGET --benchmark short"
+    yield f"# specdash bench {clean_line(host)} --benchmark short"
     yield "#[benchmarks.short]"
     yield "#concurrency = [1]"
     yield "#requests = 16"
@@ -241,11 +243,11 @@ def _examples(host: str, drafted: Drafted | None, server: str) -> Iterator[str]:
     yield "#output = 512"
     yield "#repeat = 5"
     yield ""
-    yield "# specdash runbook TARGET until-ready; steps: specdash help runbooks"
+    yield f"# specdash runbook {clean_line(host)} until-ready; steps: specdash help runbooks"
     yield "#[runbooks.until-ready]"
     yield """#steps = [{ wait = "state == 'ready'", within = "30m" }, { notify = "ready" }]"""
     yield ""
-    yield "# Told outside the terminal; the address is a secret, so its variable is named."
+    yield "# Told outside the terminal; the address is a secret: its variable is named."
     yield "#[notify.pager]"
     yield '#url_env = "SPECDASH_PAGER"'
     yield f"#hosts = [{_text(host)}]"

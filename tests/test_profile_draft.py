@@ -13,6 +13,7 @@ from specdash.monitor.state import HostFacts, HostState, Server
 from specdash.operations.found import Found
 from specdash.operations.work import Launch
 from specdash.profile_draft import Drafted, draft, left_out, paths_of
+from tests.commands.examples import check_command_line
 
 KEY = "sk-abcdefghijklmnop1234"
 ARGV = (
@@ -120,6 +121,18 @@ def test_odd_words_are_kept_as_they_are_and_cannot_move_a_cursor(word: str) -> N
 def test_a_host_is_called_as_the_operator_calls_it(target: str, host: str) -> None:
     profile = profiles.parse(text_of(target=target))
     assert profile.hosts[host].target == target
+
+
+def test_what_it_explains_fits_an_old_terminal() -> None:
+    text = text_of(drafted(), Drafted(server=server(), found=None))
+    assert [line for line in text.splitlines() if line.startswith("# ") and len(line) > 79] == []
+
+
+def test_every_command_that_it_names_can_be_given() -> None:
+    named = re.findall(r"^# (specdash [^;\n]+)|: (specdash [a-z ]+)$", text_of(drafted()), re.MULTILINE)
+    assert len(named) > 3
+    for alone, behind in named:
+        check_command_line(alone or behind)
 
 
 def test_two_servers_get_two_names() -> None:

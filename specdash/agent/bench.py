@@ -1,7 +1,8 @@
 """Benchmarks on this host: the load generator, or a command of the user's own, as a process that outlives us.
 
 It is one file in the token's folder, started by the supervisor, and what it prints goes into ``lines`` there.
-So a lost link costs no number: whoever comes next follows the same file from where the last one was.
+So a lost link costs no number: whoever comes next follows the same file from where the last one was. A run
+that nobody follows for some minutes ends by itself: no load stays on a server because a laptop was closed.
 """
 
 import importlib.util
@@ -32,6 +33,8 @@ MOST = 48 * 1024
 """Bytes of lines in one frame."""
 PACE = 0.1
 """Seconds between two looks at the file, and between two full frames: a slow link must not fill with them."""
+TOUCH = 5.0
+"""Seconds between two signs to the run that somebody listens (``specdash.agent.loadtell.Listened``)."""
 PATIENCE = 20.0
 """Seconds in which what was asked to stop may end in order; then it is killed."""
 
@@ -133,7 +136,11 @@ def _pack(path: str) -> None:
 def _follow(acts: "Acts", record: "Record", offset: int, serial: int) -> None:
     """Send lines as they come. A later follower of the same run takes over."""
     path = os.path.join(record.folder, LINES)
+    touched: "float | None" = None
     while acts.follows(record.token, serial):
+        if touched is None or acts.host.monotonic() - touched >= TOUCH:
+            touched = acts.host.monotonic()
+            _touch(os.path.join(record.folder, WORKLOAD))
         over = not _alive(acts, record)  # before the file is read: then nothing can come after
         lines, offset = _more(path, offset)
         if lines or over:
@@ -145,6 +152,13 @@ def _follow(acts: "Acts", record: "Record", offset: int, serial: int) -> None:
             if frame["over"]:
                 return
         time.sleep(PACE)
+
+
+def _touch(path: str) -> None:
+    try:
+        os.utime(path)
+    except OSError:
+        pass
 
 
 def _more(path: str, offset: int) -> "tuple[list[Any], int]":

@@ -23,7 +23,7 @@ from specdash.agent.loadphase import Phase
 from specdash.agent.loadplan import Plan
 from specdash.agent.loadprompts import BadPrompts
 from specdash.agent.loadscript import Script
-from specdash.agent.loadtell import Printer, Watch
+from specdash.agent.loadtell import Listened, Printer, Watch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,6 +240,8 @@ def main() -> int:
     loop.take_signals()
     _allow_files()
     generator.start()
+    if len(sys.argv) > 1:
+        Listened(loop, sys.argv[1]).look()
     loop.run()
     return 1 if generator.error else 0
 

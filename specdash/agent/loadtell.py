@@ -26,6 +26,8 @@ lateness does no harm until two chunks of a stream are read as one."""
 LEAST_LAG = 0.001
 """Seconds: being late by less than this is no reason to call anything limited."""
 KEPT_LAGS = 200000
+UNHEARD, LOOK = 300.0, 5.0
+"""Seconds without a listener after which a run ends in order, and between two looks whether there is one."""
 
 
 class Printer(object):
@@ -75,6 +77,30 @@ class Printer(object):
         if self._drained is not None:
             then, self._drained = self._drained, None
             then()
+
+
+class Listened(object):
+    """Ends a run in order that nobody has followed for long: whoever follows it touches this file."""
+
+    def __init__(self, loop: "Loop", path: str, patience: float = UNHEARD, pace: float = LOOK) -> None:
+        self._loop, self._path = loop, path
+        self._patience, self._pace = patience, pace
+        self._touched: "int | None" = None
+        self._since = time.monotonic()
+
+    def look(self) -> None:
+        """Now, and again and again."""
+        now = time.monotonic()
+        try:
+            touched: "int | None" = os.stat(self._path).st_mtime_ns
+        except OSError:
+            touched = None
+        if touched != self._touched:
+            self._touched, self._since = touched, now
+        if now - self._since >= self._patience:
+            self._loop.on_stop()
+        else:
+            self._loop.at(now + self._pace, self.look)
 
 
 class Watch(object):

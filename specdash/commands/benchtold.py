@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
@@ -72,6 +74,8 @@ class Narrator:
 async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measured, ...]:
     """To its end, telling how it goes; a first Ctrl-C stops in order, a second leaves at once.
 
+    A terminal that is closed stops it in order, too: what was measured is kept, and no load stays.
+
     ``lost``: ends with the reason once the link is given up. Raises ``SpecdashError``.
     """
     narrator, loop = Narrator(), asyncio.get_running_loop()
@@ -86,9 +90,14 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
         asked = True
         benchmark.stop()
 
+    def hung_up() -> None:
+        _to_nobody()
+        benchmark.stop()
+
     with contextlib.suppress(NotImplementedError, RuntimeError):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupt)
+        loop.add_signal_handler(signal.SIGHUP, hung_up)
     watch = asyncio.ensure_future(lost()) if lost is not None else None
     try:
         await asyncio.wait({work, watch} if watch else {work}, return_when=asyncio.FIRST_COMPLETED)
@@ -102,8 +111,21 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
             task.cancel()
         await asyncio.gather(*filter(None, (work, watch)), return_exceptions=True)
         with contextlib.suppress(NotImplementedError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM):
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 loop.remove_signal_handler(number)
+
+
+def _to_nobody() -> None:
+    """The terminal is gone: a word to it would be an error in the middle of the end."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in (1, 2):
+        try:
+            os.tcgetpgrp(number)
+        except OSError as error:  # a file or a pipe keeps what it is told
+            if error.errno == errno.ENOTTY:
+                continue
+        os.dup2(nowhere, number)
+    os.close(nowhere)
 
 
 def table_lines(runs: Sequence[Measured], known: Sequence[Measured]) -> tuple[str, ...]:

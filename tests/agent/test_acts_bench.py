@@ -151,3 +151,13 @@ def test_the_file_on_the_host_is_one_that_python_runs(tmp_path: Path) -> None:
     )
     assert "refused" in ran.stdout.splitlines()[-1]
     assert ran.stderr == ""
+
+
+def test_whoever_follows_a_run_shows_it_that_somebody_listens(place: Path) -> None:
+    with MockServer("--ttft", "0.01", "--itl", "0.02") as server, Hands(place) as hands:
+        workload = {"url": server.url, "requests": 2, "output": 20, "warmup": 0, "model": "mock"}
+        answer = hands.do("bench", workload=workload)
+        (kept,) = place.rglob("workload.json")
+        os.utime(kept, (1.0, 1.0))
+        followed(hands, answer["token"])
+        assert kept.stat().st_mtime > 1.0

@@ -40,6 +40,9 @@ async def test_a_host_becomes_a_profile_that_passes_and_that_a_launch_can_use(tm
         planned = await anna.run("restart", "--dry-run")
         assert planned.code == 0, planned.err
         assert "main" in planned.out
+        served = await anna.run("restart", "--yes", "--json")
+        assert served.code == 0, served.err
+        assert served.document["plan"][-1]["evidence"].startswith("a token came back")
 
 
 async def test_what_a_dead_server_left_is_no_command_to_start_it_by(tmp_path: Path) -> None:

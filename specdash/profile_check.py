@@ -226,8 +226,10 @@ def _relations(profile: Profile, lines: dict[str, int]) -> Iterator[Mistake]:
         if server.host not in profile.hosts:
             says = f"there is no [hosts.{server.host}]{nearest(server.host, profile.hosts)}"
             yield wrong(f"servers.{name}.host", says)
-        if server.api_key_env and server.api_key_command:
-            yield wrong(f"servers.{name}.api_key_command", "either this or api_key_env")
+        if server.api_key_command:
+            # A key that nobody would send is worse than a clear refusal.
+            says = "not carried out yet: name the variable on the host in api_key_env"
+            yield wrong(f"servers.{name}.api_key_command", says)
         for variable in server.env:
             if _SECRET.search(variable.rpartition("_")[2]) and not variable.isdigit():
                 says = "a secret is never kept in a profile: export it on the host"

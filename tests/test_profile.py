@@ -128,6 +128,12 @@ def test_a_mistake_names_file_line_key_and_the_nearest_right_word(before: str, a
     assert found[0].startswith(said), found[0]
 
 
+def test_a_command_for_the_key_is_refused_while_nobody_would_run_it() -> None:
+    text = GOOD.replace('api_key_env = "SGLANG_API_KEY"', 'api_key_command = ["pass", "sglang"]')
+    with pytest.raises(ProfileError, match=r"api_key_command.*not carried out yet.*api_key_env"):
+        profiles.parse(text, "specdash.toml")
+
+
 def test_a_key_in_a_profile_is_refused_with_where_it_belongs() -> None:
     assert changed('api_key_env = "SGLANG_API_KEY"', 'api_key = "sk-abc"') == [
         "p.toml:16: servers.main.api_key: a key is never kept in a profile: name its variable (api_key_env)"

@@ -38,7 +38,12 @@ async def campaign(target: str, given: dict[str, Any]) -> int:
     if len(variants) < 2 or len(set(variants)) < len(variants):
         raise click.UsageError("--campaign takes two variants or more, each once")
     for name in variants:
-        variant_of(profile, name)
+        variant = variant_of(profile, name)
+        if variant is not None and variant.patches:
+            raise SpecdashError(
+                f"{name} patches files, and a campaign does not take patches back between its launches",
+                f"specdash restart {target} --variant {name}, then specdash bench, measures it alone",
+            )
     loads, repeat = loads_of("host:1", given, profile)
     if script_of(given, profile) is not None:
         raise click.UsageError("a campaign measures by the built-in load, not by a command of your own")
@@ -78,7 +83,7 @@ class Campaign:
         from specdash.operations.plan import as_json
 
         runs, given = place.runs, self._here.given
-        first = None if self._lives(place) else await self._restart_plan(self._stages[place.stage])
+        first = None if self._lives(place) else await self._restart_plan(place.stage)
         for line in self._shown(place, first):
             click.echo(clean_line(line), err=given["json"] or not given["dry_run"])
         if given["dry_run"]:
@@ -91,7 +96,7 @@ class Campaign:
             say(f"launch {stage + 1} of {len(self._stages)}: {clean_line(variant)}")
             if not (stage == place.stage and self._lives(place)):
                 runs = 0
-                await self._restart(first if stage == place.stage else None, variant)
+                await self._restart(first if stage == place.stage else None, stage)
             await self._measure(variant, self._repeat - runs)
             runs = 0
             for line in table_lines(self._mine(), self._keeper.known()):
@@ -112,12 +117,16 @@ class Campaign:
 
         names, many = ", ".join(dict.fromkeys(self._stages)), len(self._stages)
         out = [f"campaign on {self._here.state.target}: {names} ({self._tag})"]
-        if place.stage or place.runs:
+        begun = first is not None and first.begun
+        if place.stage or place.runs or begun:
             out.append(f"  it was cut off and goes on with launch {place.stage + 1} of {many}")
         left = enumerate(self._stages[place.stage :], place.stage + 1)
         out += [f"  {number} restart into {name}, one token, {self._repeat} runs" for number, name in left]
         out += [f"    each run: {load_words(load)}" for load in self._loads]
-        if first is not None:
+        if begun:
+            out += ["", "its server was started already and is not started again:"]
+            out += [f"  {line}" for line in shown(first)] if first is not None else []
+        elif first is not None:
             out += ["", "the first of these restarts, literally:", *(f"  {line}" for line in shown(first))]
         return out
 
@@ -138,7 +147,22 @@ class Campaign:
             if not click.confirm("go on?", default=False, err=True):
                 raise Refused("not confirmed: nothing was done")
 
-    async def _restart_plan(self, variant: str) -> Plan:
+    async def _restart_plan(self, stage: int) -> Plan:
+        """Of this stage: what was begun of it and cut off goes on, else a new one."""
+        import msgspec
+
+        from specdash.measuring.restarting import attempt, goes_on
+
+        here = self._here
+        fresh, last = attempt(self._tag, stage, here.journal.read)
+        if (again := goes_on(last, fresh, here.state)) is not None:
+            return again
+        if last is not None and not last.ended and not here.given["dry_run"]:
+            here.journal.abandon(last.plan, f"for {fresh}")
+        plan = await self._new_plan(self._stages[stage])
+        return msgspec.structs.replace(plan, id=fresh)
+
+    async def _new_plan(self, variant: str) -> Plan:
         from specdash.commands.restart import prepare
         from specdash.commands.wishing import wish_to_launch
         from specdash.operations import launch
@@ -154,12 +178,14 @@ class Campaign:
             return await launch.prepare(here.session, wish_to_launch(here), rules=here.rules, kind="restart")
         return await prepare(here)
 
-    async def _restart(self, plan: Plan | None, variant: str) -> None:
+    async def _restart(self, plan: Plan | None, stage: int) -> None:
         from specdash.commands.carrying import perform
 
-        plan = plan or await self._restart_plan(variant)
+        plan = plan or await self._restart_plan(stage)
         if plan.refusal:
-            raise SpecdashError(f"{variant}: {plan.refusal}", "the same command goes on from here")
+            raise SpecdashError(
+                f"{self._stages[stage]}: {plan.refusal}", "the same command goes on from here"
+            )
         done = await perform(self._here, desk_of(self._here), plan)
         if not done.ok:
             raise SpecdashError(done.summary(), "the same command goes on from here")

@@ -149,7 +149,7 @@ def own_script(events: Iterable[AnyEvent]) -> Run:
             last = event.t
         elif isinstance(event, End):
             end = event
-    failed = end.error or (f"exit status {end.exit}" if end.exit else None)
+    failed = end.error or (f"exit status {end.exit}" if end.exit and not end.cancelled else None)
     if failed is None and not end.tok_s and not end.cancelled:
         failed = "the regular expression tok_s matched no line of its output"
     return Run(

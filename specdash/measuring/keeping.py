@@ -14,6 +14,7 @@ from specdash.history.runs import Runs
 from specdash.history.store import HistoryError
 from specdash.lessons import place
 from specdash.measuring.course import Course
+from specdash.operations.scrub import argv_without_secrets
 
 
 class Keeper:
@@ -25,8 +26,9 @@ class Keeper:
         """What every run is marked with."""
 
     def keep(self, run: Measured, events: Sequence[AnyEvent]) -> Measured:
-        """The run with its number; without one where the history cannot be written."""
-        run = msgspec.structs.replace(run, name=self._name, tags=self.tags)
+        """The run with its number; without one where the history cannot be written. No secret is kept."""
+        command = argv_without_secrets(run.command)
+        run = msgspec.structs.replace(run, name=self._name, tags=self.tags, command=command)
         try:
             kept = Runs(place())
             try:

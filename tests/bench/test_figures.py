@@ -10,7 +10,7 @@ import pytest
 
 from specdash.bench.counters import between
 from specdash.bench.events import AnyEvent, Begin, Counters, End, Gaps, Request, decode
-from specdash.bench.figures import figures, run_of
+from specdash.bench.figures import figures, own_script, run_of
 from specdash.bench.plan import Limits, Workload
 from specdash.bench.spreads import SPREAD_BASE, percentile, spread, wilson
 from specdash.bench.steady import mser5, steady_part
@@ -244,3 +244,9 @@ def test_the_commonest_failure_is_told_in_the_words_that_came_with_it() -> None:
     assert figures(Workload(url="h:1"), failed).first_error == "500 CUDA out of memory"
     assert figures(Workload(url="h:1"), failed[:1]).first_error == "cut"
     assert figures(Workload(url="h:1"), []).first_error is None
+
+
+def test_a_command_of_the_operators_own_that_was_stopped_has_not_failed() -> None:
+    stopped = own_script([End(t=3.0, cancelled=True, exit=-2)])
+    assert (stopped.cancelled, stopped.error) == (True, None)
+    assert own_script([End(t=3.0, exit=2)]).error == "exit status 2"

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from specdash.monitor.state import EnvRow, Gpu, HostState, Server
 from specdash.secrecy import redact
 
-VARIANT: Final = ("flag ", "env ", "patched ", "speculation")
+VARIANT: Final = ("flag ", "env ", "patched ", "speculation", "draft ")
 """Beginnings of the fields in which variants of a server are meant to differ."""
 _OWN: Final = frozenset(
     "--api-key --admin-api-key --log-file --log-level --log-level-http --host --port -p --nccl-port"

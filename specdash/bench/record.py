@@ -115,6 +115,19 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(out)
 
     @property
+    def depends(self) -> dict[str, str]:
+        """The fingerprint, and behind it what the cards showed meanwhile: for a look at what differs."""
+        during = self.during
+        seen = (("SM clock", during.sm_mhz, "MHz"), ("temperature", during.temp_c, "°C"))
+        out = {
+            **self.fingerprint,
+            **{name: _extent(one, unit) for name, one, unit in seen if one is not None},
+        }
+        if held := [f"{reason} {100 * share:.0f} %" for reason, share in sorted(during.throttled.items())]:
+            out["held back by"] = ", ".join(held)
+        return out
+
+    @property
     def cell(self) -> str:
         """What was asked, so far as runs must agree in it to be compared."""
         if self.workload is None:
@@ -152,3 +165,9 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     def _throttled(self) -> tuple[float, str] | None:
         bad = [(share, reason) for reason, share in self.during.throttled.items() if reason not in HARMLESS]
         return max(bad, default=None)
+
+
+def _extent(seen: Seen, unit: str) -> str:
+    """``1755–1980 MHz``."""
+    low, high = f"{seen.low:.0f}", f"{seen.high:.0f}"
+    return f"{low if low == high else f'{low}–{high}'} {unit}"

@@ -100,7 +100,7 @@ def _tell_apart(chosen: Sequence[Measured]) -> None:
         ours, theirs = two
         names = (f"{ours.variant} (run {ours.id})", f"{theirs.variant} (run {theirs.id})")
         click.echo("")
-        tell(apart(differences(ours.fingerprint, theirs.fingerprint), *names))
+        tell(apart(differences(ours.depends, theirs.depends), *names))
 
 
 def _document(found: Sequence[Table], chosen: Sequence[Measured]) -> dict[str, Any]:
@@ -112,6 +112,6 @@ def _document(found: Sequence[Table], chosen: Sequence[Measured]) -> dict[str, A
     apart = [
         {"from": newest[0].id, "to": other.id, "fields": [one._asdict() for one in pair]}
         for other in newest[1:]
-        if (pair := differences(newest[0].fingerprint, other.fingerprint))
+        if (pair := differences(newest[0].depends, other.depends))
     ]
     return {"tables": msgspec.to_builtins(found), "differences": apart}

@@ -18,6 +18,7 @@ from specdash.bench.table import accept_length, steps_of
 from specdash.bench.witness import Witness
 from specdash.errors import SpecdashError
 from specdash.measuring.course import Course, Script
+from specdash.measuring.files import facts_of_files
 from specdash.measuring.progress import Progress, ticked
 from specdash.monitor.state import HostState, Server
 
@@ -96,6 +97,8 @@ class Benchmark:
         Raises ``SpecdashError`` where the generator fails or nothing can be measured; earlier runs stay.
         """
         try:
+            if (server := self._server()) is not None:
+                self._fingerprint = {**self._fingerprint, **await facts_of_files(self._host, server)}
             for number, load in enumerate(self.course.runs, 1):
                 if self._stopped:
                     break

@@ -204,6 +204,8 @@ class Stat(Answer, frozen=True, kw_only=True):
     exists: bool = False
     kind: str = ""
     size: int | None = None
+    mtime: float | None = None
+    """When it was written, on the host's clock."""
     real: str | None = None
     """Where the path leads."""
     readable: bool = True

@@ -13,6 +13,7 @@ from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark
 from specdash.measuring.course import Course, Subject, plan, subject_of
+from specdash.measuring.files import facts_of_files
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.offering import Ground, Offering
 from specdash.measuring.onhost import HostGenerator
@@ -98,6 +99,7 @@ async def _script(
     left = (described.repeat or 1) - len(done)
     if left > 0:
         await _agreed(doing, _script_plan(subject, command, left))
+    files = await facts_of_files(ground, server) if left > 0 else {}
     for number in range(max(0, left)):
         doing.say(f"run {number + 1} of {left}: {' '.join(command)}")
         events = [
@@ -110,7 +112,7 @@ async def _script(
             launch=subject.launch,
             command=command,
             run=own_script(events),
-            fingerprint=fingerprint(doing.state, server, ground.command_line(server.key)),
+            fingerprint={**files, **fingerprint(doing.state, server, ground.command_line(server.key))},
         )
         done.append(await asyncio.to_thread(keeper.keep, run, events))
     return done

@@ -8,7 +8,7 @@ import pytest
 from specdash.bench.events import Client
 from specdash.bench.figures import Run
 from specdash.bench.plan import Workload
-from specdash.bench.record import During, Measured
+from specdash.bench.record import During, Measured, Seen
 from specdash.bench.steady import Steady
 
 RUN = Run(concurrency=1, requests=100, errors=0, duration_s=10, output_tok_s=80.0, output_tokens=12800)
@@ -61,3 +61,19 @@ def test_runs_are_compared_only_where_the_same_was_asked() -> None:
     assert GOOD.cell == "1 streams, 128 in 128 out, chat".replace("1 streams", "1 stream")
     rated = msgspec.structs.replace(GOOD, workload=Workload(url="h:1", rate=2.5, temperature=0.7))
     assert rated.cell == "2.5/s poisson, 128 in 128 out, chat, T 0.7"
+
+
+def test_what_the_cards_showed_stands_behind_what_was_launched() -> None:
+    seen = During(
+        sm_mhz=Seen(low=1755, mean=1900, high=1980),
+        temp_c=Seen(low=61, mean=61, high=61),
+        throttled={"heat": 0.25},
+    )
+    run = msgspec.structs.replace(GOOD, fingerprint={"driver": "580.65"}, during=seen)
+    assert run.depends == {
+        "driver": "580.65",
+        "SM clock": "1755–1980 MHz",
+        "temperature": "61 °C",
+        "held back by": "heat 25 %",
+    }
+    assert GOOD.depends == {}, "what was not seen is left out"

@@ -219,7 +219,7 @@ def difference_rows(ours: Measured, theirs: Measured, width: int) -> list[Row]:
         one, other = (getattr(run.run, name) for run in (ours, theirs))
         if one is not None and other is not None:
             lines.append((name.partition("_")[0].upper(), f"{one.p50:,.1f} ms", f"{other.p50:,.1f} ms"))
-    found = differences(ours.fingerprint, theirs.fingerprint)
+    found = differences(ours.depends, theirs.depends)
     lines += [(one.field, one.ours or "–", one.theirs or "–") for one in found]
     first = min(32, max(len(line[0]) for line in lines))
     half = max(8, (width - first - 4) // 2)

@@ -88,7 +88,8 @@ def _list(profile: Profile, *, as_json: bool) -> None:
     for book in known.values():
         whose = "" if not book.ours else "  (ours)"
         looks = "" if book.acts else "  looks only"
-        click.echo(f"{clean_line(book.name):{wide}}  {len(book.steps)} steps{looks}{whose}")
+        steps = f"{len(book.steps)} step{'' if len(book.steps) == 1 else 's'}"
+        click.echo(f"{clean_line(book.name):{wide}}  {steps}{looks}{whose}")
         if book.about:
             click.echo(f"{'':{wide}}  {clean_line(book.about)}")
         if book.lacks is not None:

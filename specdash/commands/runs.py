@@ -13,11 +13,14 @@ import click
 from specdash.commands.acting import Refused
 from specdash.commands.keeping import document, history, tell, word
 from specdash.commands.numbers import Number
+from specdash.errors import SpecdashError
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
 
 DAY_S = 86_400.0
+EARLIEST = 2000
+"""The year before which nobody measured tokens a second."""
 _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 _NUMBERS = click.argument("runs", nargs=-1, required=True, type=click.IntRange(1), metavar="RUN…")
 
@@ -45,11 +48,20 @@ def command(ctx: click.Context, host: str | None, tag: str | None, as_json: bool
     if as_json:
         document({"runs": [_plain(run) for run in found]})
     elif not found:
-        click.echo("no run was kept yet: specdash bench makes one", err=True)
+        click.echo(_none(host, tag), err=True)
     else:
         tell(_list(found))
     for number in unreadable:
         click.echo(f"run {number} is damaged: specdash runs delete {number} takes it away", err=True)
+
+
+def _none(host: str | None, tag: str | None) -> str:
+    from specdash.sanitise import clean_line
+
+    asked = " and ".join(f"{word} {name}" for word, name in (("of", host), ("with the tag", tag)) if name)
+    return (
+        f"no run {clean_line(asked)} was kept" if asked else "no run was kept yet: specdash bench makes one"
+    )
 
 
 def _list(found: Sequence[Measured]) -> Iterator[str]:
@@ -141,11 +153,17 @@ def purge(older_than: float) -> None:
 def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> None:
     """Keep TOKS tokens a second as what somebody says of TARGET: compare tells whether it is reproduced."""
     from specdash.bench.claims import claim as claimed
+    from specdash.sanitise import clean_line
 
+    name = clean_line(host).strip()
+    if not name:
+        raise click.BadParameter("a host or a URL is needed", param_hint="TARGET")
+    if on is not None and (on.year < EARLIEST or on.timestamp() > time.time()):
+        raise click.BadParameter(f"{on:%Y-%m-%d} is no day on which it can have been", param_hint="--on")
+    at = on.timestamp() if on is not None else time.time()
     with history() as kept:
         load = kept.get(like).workload if like is not None else None
-        at = on.timestamp() if on is not None else time.time()
-        run = kept.add(claimed(host, tok_s, at=at, variant=word(variant), workload=load))
+        run = kept.add(claimed(name, tok_s, at=at, variant=word(variant), workload=load))
     click.echo(f"kept as run {run.id}")
 
 
@@ -162,8 +180,11 @@ def export(runs: tuple[int, ...], as_csv: bool, output: Path | None) -> None:
     text = csv_text(found) if as_csv else json_lines(found)
     if output is None:
         click.echo(text, nl=False)
-    else:
+        return
+    try:
         output.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise SpecdashError(f"cannot write {output}: {error.strerror or error}") from error
 
 
 def _plain(run: Measured) -> dict[str, Any]:

@@ -62,10 +62,11 @@ class Runs(Store):
         """The runs that a word names: a number, a name, a variant or a tag. Raises ``HistoryError``."""
         if word.isdecimal():
             return (self.get(int(word)),)
-        found = tuple(run for run in self.all() if word in (run.name, run.variant, *run.tags))
+        found = tuple(run for run in self.all() if word and word in (run.name, run.variant, *run.tags))
         if not found:
             raise HistoryError(
-                f"no run is called {word}", "a number, a name, a variant or a tag: specdash runs"
+                f"no run is called {word or repr(word)}",
+                "a number, a name, a variant or a tag: specdash runs",
             )
         return found
 

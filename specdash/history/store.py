@@ -263,6 +263,8 @@ class Store:
             raise HistoryError(
                 f"{self.path} is damaged: {error}", "move it away: a new one is made at the next start"
             ) from error
+        except OverflowError as error:
+            raise HistoryError("no run has so large a number", "specdash runs lists them") from error
         except OSError as error:
             raise HistoryError(f"{self.path}: {error.strerror or error}") from error
 

@@ -95,10 +95,11 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def summary(self) -> str:
         """One line for a person."""
         at = self.next
-        done = sum(step.state in ("done", "skipped") for step in self.steps)
+        done, skipped = (sum(step.state == word for step in self.steps) for word in ("done", "skipped"))
         if at is None:
-            took = f": {self.why}" if self.why else ""
-            return f"{self.name}: {done} of {len(self.steps)} steps done{took}"
+            left = f", {skipped} skipped" if skipped else ""
+            why = f": {self.why}" if self.why else ""
+            return f"{self.name}: {done} of {len(self.steps)} steps done{left}{why}"
         step = self.steps[at]
         said = f": {step.evidence[-1].text}" if step.evidence else ""
         word = "failed at" if step.state == "failed" else "at"

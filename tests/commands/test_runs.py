@@ -127,3 +127,33 @@ def test_only_the_host_that_was_measured_last_is_compared(say: Say) -> None:
     assert "500.0" in say("compare")[1]
     assert "500.0" not in say("compare", "--host", "gpubox")[1]
     assert say("compare", "--host", "nowhere")[0] == 1
+
+
+HUGE = "99999999999999999999999"
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    ("asked", "says"),
+    [
+        (("runs", "show", HUGE), "no run has so large a number"),
+        (("runs", "delete", "--yes", HUGE), "no run has so large a number"),
+        (("runs", "tag", "night", HUGE), "no run has so large a number"),
+        (("compare", HUGE), "no run has so large a number"),
+        (("compare", "1", "2", "--baseline", ""), "no run is called ''"),
+        (("runs", "claim", " ", "5"), "a host or a URL is needed"),
+        (("runs", "claim", "h", "5", "--on", "0001-01-01"), "no day on which it can have been"),
+        (("runs", "claim", "h", "5", "--on", "9999-12-31"), "no day on which it can have been"),
+        (("runs", "export", "--output", "/nonexistent/x"), "cannot write /nonexistent/x: No such file"),
+    ],
+)
+def test_what_cannot_be_is_said_in_one_line(say: Say, asked: tuple[str, ...], says: str) -> None:
+    code, out, err = say(*asked)
+    assert code in (1, 2)
+    assert (out, says in err, err.count("\n")) == ("", True, 1)
+    assert "fault of specdash" not in err
+
+
+@pytest.mark.usefixtures("kept")
+def test_none_of_a_host_is_not_none_at_all(say: Say) -> None:
+    assert say("runs", "--host", "nowhere")[2] == "no run of nowhere was kept\n"

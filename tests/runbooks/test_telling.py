@@ -28,3 +28,10 @@ def test_the_document_says_kind_evidence_and_whether_it_is_over() -> None:
     assert (told.ok, told.over, told.why) == (False, False, None)
     assert [(step.kind, step.state) for step in told.steps] == [("check", "done"), ("notify", "pending")]
     assert (told.steps[0].evidence[0].at, told.steps[0].evidence[0].text) == (14.0, "1 server")
+
+
+def test_what_was_skipped_is_not_called_done() -> None:
+    run = new_run(BOOK, "box", host="box", server=None, now=1.0)
+    half = run.advance(0, state="skipped").advance(1, state="done")
+    assert half.summary() == "night: 1 of 2 steps done, 1 skipped"
+    assert half.advance(0, state="done").summary() == "night: 2 of 2 steps done"

@@ -21,6 +21,10 @@ _SEEN_ONLY_BEFORE_READY: frozenset[Phase] = frozenset({"capture", "warmup"})
 """Left out of the rail where a server became ready without them (eager mode, ``--skip-server-warmup``)."""
 
 
+_BROKEN: frozenset[State] = frozenset({"crashed", "stalled"})
+"""Nothing is at work in such a server: where it stood is where it failed, in rail and list alike."""
+
+
 class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     """Rail and steps as they were drawn, and from what: drawn again only where that has changed."""
 
@@ -87,13 +91,15 @@ def _mark(phase: Phase, items: Iterable[Item], reading: LogReading, state: State
     if phase == "serving":
         if state in ("ready", "degraded"):
             return "active"
-        return "failed" if here and state in ("crashed", "stalled") else "done" if here else "pending"
+        return "failed" if here and state in _BROKEN else "done" if here else "pending"
     at_work = list(items)
     if here and state not in ("ready", "degraded"):
-        return "failed" if state in ("crashed", "stalled") else "active"
+        return "failed" if state in _BROKEN else "active"
     if not at_work:
         return "pending"
-    return "done" if all(item.end_line is not None for item in at_work) or state == "ready" else "active"
+    if all(item.end_line is not None for item in at_work) or state == "ready":
+        return "done"
+    return "failed" if state in _BROKEN else "active"
 
 
 def _progress(phase: Phase, items: Iterable[Item], reading: LogReading) -> Progress | None:
@@ -140,7 +146,24 @@ def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
         if key[1] not in ("boot", "serving")
     ]
     was_ready = state in ("ready", "degraded") or reading.ready_line is not None
-    return (*shown, Step(title="ready", mark="done" if was_ready else "pending"))
+    ready = Step(title="ready", mark="done" if was_ready else "pending")
+    if state not in _BROKEN:
+        return (*shown, ready)
+    if reading.phase == "serving":
+        return (*shown, ready, Step(title=PHASE_TITLES["serving"], mark="failed", phase="serving"))
+    return (*_failed_at(shown, reading.phase), ready)
+
+
+def _failed_at(shown: list[Step], phase: Phase | None) -> list[Step]:
+    """The phase that the rail crosses out is crossed out here: at its newest step, if none is open."""
+    if phase is None or phase == "boot":
+        return shown
+    here = [at for at, step in enumerate(shown) if step.phase == phase]
+    if not here:
+        return [*shown, Step(title=PHASE_TITLES[phase], mark="failed", phase=phase)]
+    if all(shown[at].mark == "done" for at in here):
+        shown[here[-1]] = msgspec.structs.replace(shown[here[-1]], mark="failed", took_s=None)
+    return shown
 
 
 def checks(items: Mapping[ItemKey, Item]) -> tuple[Check, ...]:
@@ -183,7 +206,7 @@ def _step(
     open_now = ended < len(items)
     mark: Mark = "done"
     if open_now and state not in ("ready", "degraded"):
-        mark = "failed" if state in ("crashed", "stalled") else "active"
+        mark = "failed" if state in _BROKEN else "active"
     counter = _counter(items)
     detail = f"{counter.done}/{counter.total}" if counter and mark != "done" else None
     if detail is None and mark != "done" and len(items) > 1:

@@ -357,3 +357,20 @@ def test_one_process_is_not_called_processes_and_the_table_has_a_time() -> None:
     assert "1 processes" not in only_server(alone).truth
     assert alone.picture.processes_at == 10.0
     assert run(hello()).picture.processes_at is None
+
+
+def crossed_out(memory: Memory) -> tuple[set[str | None], set[str | None]]:
+    """The phases with ✖ in the rail, and in the list of steps."""
+    seen = only_server(memory)
+    rail: set[str | None] = {item.phase for item in seen.rail if item.mark == "failed"}
+    return rail, {step.phase for step in seen.steps if step.mark == "failed"}
+
+
+@pytest.mark.parametrize("said", [ARGS + LOADING, ARGS + LOADING + LOADED, ARGS + LOADING + LOADED + READY])
+def test_rail_and_steps_cross_out_the_same_phase_of_a_server_that_died(said: str) -> None:
+    memory = run(processes(11.0), processes(13.0), tick(20.0), memory=start(said))
+    assert only_server(memory).state == "crashed"
+    rail, steps = crossed_out(memory)
+    assert rail == steps
+    assert rail, "where it died is told"
+    assert not [step for step in only_server(memory).steps if step.mark == "active"]

@@ -222,7 +222,8 @@ TOOK: dict[Phase, float] = {
 }  # fmt: skip
 
 
-def steps(active: int) -> tuple[Step, ...]:
+def steps(active: int, *, failed: bool = False) -> tuple[Step, ...]:
+    here = "failed" if failed else "active"
     titles = [
         ("processes started", 3.0),
         ("ranks connected", 4.0),
@@ -234,7 +235,7 @@ def steps(active: int) -> tuple[Step, ...]:
     ]
     out = []
     for place, (title, took) in enumerate(titles):
-        mark = "done" if place < active else "active" if place == active else "pending"
+        mark = "done" if place < active else here if place == active else "pending"
         children: tuple[Step, ...] = ()
         if title == "weights loaded":
             children = (
@@ -469,8 +470,13 @@ def stalled() -> HostState:
                 progress=Progress(done=4, total=8, unit="batches"),
                 verdict=Verdict(word="stalled", since_s=28971, limit_s=120, reasons=reasons),
                 truth="no progress for 8:02:51 in graph capture, where 1:10 was usual · TP3 is the odd one",
-                rail=rail("capture", TOOK | {"capture": 28980}, Progress(done=4, total=8, unit="batches")),
-                steps=steps(4),
+                rail=rail(
+                    "capture",
+                    TOOK | {"capture": 28980},
+                    Progress(done=4, total=8, unit="batches"),
+                    failed=True,
+                ),
+                steps=steps(4, failed=True),
                 diagnoses=(
                     Diagnosis(
                         key="capture_collective_hang", root=True, severity="error", line=14, rank="TP3",
@@ -506,7 +512,7 @@ def crashed() -> HostState:
                 verdict=Verdict(word="crashed", since_s=48, limit_s=None),
                 truth="ended 48 s ago: the draft's context length does not fit the target's (TP0, line 13)",
                 rail=rail("weights", {"dist_init": 2}, failed=True),
-                steps=steps(2),
+                steps=steps(2, failed=True),
                 diagnoses=(
                     Diagnosis(
                         key="draft_context_mismatch", root=True, severity="error", line=13, rank="TP0",

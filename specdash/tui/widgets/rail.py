@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import msgspec
-
 from specdash.monitor.state import HostState, Lamp, RailItem, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, meter, row, spread, width_of
@@ -71,15 +69,9 @@ def _item(item: RailItem, form: Form, *, serving: bool) -> Row:
     return row(*parts)
 
 
-def stuck(item: RailItem) -> RailItem:
-    """What is at work in a stalled server does not work."""
-    return msgspec.structs.replace(item, mark="failed") if item.mark == "active" else item
-
-
 def phases(server: Server) -> list[RailItem]:
     """What the rail shows, in its order."""
-    stalled = server.state == "stalled"
-    return [stuck(item) if stalled else item for item in server.rail if item.mark != "skipped"]
+    return [item for item in server.rail if item.mark != "skipped"]
 
 
 def rail_row(server: Server, width: int, marked: int | None = None) -> Row:

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document, LogDocument
-from specdash.monitor.frames import Disk
-from specdash.monitor.state import Alert, EnvState, Gpu, HostState, Lamp, Server
+from specdash.monitor.frames import CardHealth, Disk
+from specdash.monitor.state import Alert, EnvState, Gpu, HostState, Lamp, Latency, Server
 from specdash.monitor.words import ALARM_STATES, Severity
 
 
@@ -38,6 +38,12 @@ class EngineNow(Document, frozen=True, kw_only=True):
     waiting: int | None
     kv_pct: float | None
     accept_len: float | None
+    ttft: Latency | None = None
+    """Time to the first token, the newest minute that had requests."""
+    itl: Latency | None = None
+    """Time from token to token."""
+    missing: dict[str, str]
+    """Why a figure is null, by its name here."""
 
 
 class ServerDocument(LogDocument, frozen=True, kw_only=True):
@@ -105,6 +111,9 @@ class GpuDocument(Document, frozen=True, kw_only=True):
     throttle: tuple[str, ...]
     processes: tuple[GpuProcess, ...]
     error: str | None
+    health: CardHealth | None = None
+    """ECC, remapped rows, links: null until it was read."""
+    health_age_s: float | None = None
 
 
 class AlertDocument(Document, frozen=True, kw_only=True):
@@ -134,7 +143,7 @@ def status_document(state: HostState) -> StatusDocument:
         target=state.target,
         at=state.now,
         host=_host(state),
-        gpus=tuple(map(_gpu, state.gpus)),
+        gpus=tuple(_gpu(gpu, state) for gpu in state.gpus),
         gpu_error=state.gpu_error,
         servers=tuple(_server(server, state.now) for server in state.servers),
         alerts=tuple(map(_alert, state.alerts)),
@@ -166,8 +175,9 @@ def _host(state: HostState) -> HostDocument:
     )
 
 
-def _gpu(gpu: Gpu) -> GpuDocument:
+def _gpu(gpu: Gpu, state: HostState) -> GpuDocument:
     card = gpu.card
+    read_at, health = state.health.get(card.index, (None, None))
     return GpuDocument(
         index=card.index,
         uuid=card.uuid,
@@ -185,6 +195,8 @@ def _gpu(gpu: Gpu) -> GpuDocument:
             for o in gpu.owners
         ),
         error=card.error,
+        health=health,
+        health_age_s=None if read_at is None else round(max(0.0, state.now - read_at), 1),
     )
 
 
@@ -230,6 +242,11 @@ def _server(server: Server, now: float) -> ServerDocument:
             waiting=figures.waiting,
             kv_pct=figures.kv_pct,
             accept_len=figures.accept_len,
+            ttft=figures.ttft,
+            itl=figures.itl,
+            missing={
+                name: why for name, why in figures.missing.items() if name in EngineNow.__struct_fields__
+            },
         ),
     )
 

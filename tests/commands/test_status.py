@@ -5,15 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
 from specdash import session
 from specdash.cli import root
 from specdash.commands import status
-from specdash.monitor.state import HostState
+from specdash.monitor.frames import CardHealth
+from specdash.monitor.state import Figures, HostState, Latency
+from specdash.monitor.status import encode, status_document
 from tests.monitor.frames_of import process, processes, run, server
 from tests.monitor.vllm_frames import STOPPED, family, first_look, second_look
+from tests.tui.states import NOW, serving
 
 
 class Source:
@@ -67,3 +71,26 @@ def test_one_server_can_be_asked_for_and_every_hint_is_a_command() -> None:
     assert "vllm:30000" not in one.output
     assert one.exit_code == 0, "what is wrong with another server is not asked"
     assert CliRunner().invoke(root, ["status", "gpubox", "--server", "none"]).exit_code != 0
+
+
+def test_the_document_carries_what_the_panes_show_of_cards_and_latencies() -> None:
+    how: dict[str, Any] = {"p50_ms": 210.0, "p90_ms": 480.0, "counted": 42, "window_s": 60.0}
+    told = Figures(at=NOW, source="/metrics", ttft=Latency(at=NOW, **how), missing={"itl": "no request yet"})
+    state = msgspec.structs.replace(
+        serving(),
+        now=NOW,
+        servers=(msgspec.structs.replace(serving().servers[0], figures=told),),
+        health={0: (NOW - 4, CardHealth(index=0, ecc=True, uncorrected=3, nvlinks=18, nvlinks_up=17))},
+    )
+    seen = msgspec.json.decode(encode(status_document(state)))
+    first, second = seen["gpus"][:2]
+    assert (first["health"]["uncorrected"], first["health"]["nvlinks_up"], first["health_age_s"]) == (
+        3,
+        17,
+        4.0,
+    )
+    assert second["health"] is None, "not read is not healthy"
+    now = seen["servers"][0]["engine_now"]
+    assert (now["ttft"]["p90_ms"], now["ttft"]["counted"]) == (480.0, 42)
+    assert now["itl"] is None
+    assert now["missing"]["itl"] == "no request yet"

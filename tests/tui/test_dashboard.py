@@ -8,6 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from specdash.monitor.state import HostState
+from specdash.tui.app import SpecdashApp
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
 from tests.tui import states
@@ -388,3 +389,16 @@ async def test_a_vllm_log_is_read_at_80_columns_and_copied_as_it_was_printed(mak
         await pilot.press("w")
         await pilot.pause()
         assert "gpu_worker.py:295 Available KV" in screen_text(app)
+
+
+async def test_a_server_asked_for_that_is_not_there_is_told_with_those_that_are() -> None:
+    app = SpecdashApp([states.source(states.two_servers())], prefer="sglang:9")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "no server sglang:9: here are sglang:30000, vllm:8000: the first is shown" in screen_text(app)
+        assert "▸sglang:30000" in screen_text(app)
+    app = SpecdashApp([states.source(states.two_servers())], prefer="8000")
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "▸vllm:8000" in screen_text(app)
+        assert "no server" not in screen_text(app)

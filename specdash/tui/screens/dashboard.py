@@ -201,9 +201,12 @@ class Dashboard(Telling):
         """Stay with the server that is looked at; when it has ended, go on to one that lives."""
         servers = self.state.servers
         if self._prefer:
-            wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid))]
+            wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid), str(s.port), s.model)]
             if wanted:
                 self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
+            elif servers:
+                self.missed(self._prefer, servers)
+                self._prefer = None
         living = [server.key for server in servers if server.gone_at is None]
         keys = [server.key for server in servers]
         # What crashed before somebody's eyes is not taken from them: it stays until it is acknowledged.

@@ -6,13 +6,16 @@ from collections.abc import Sequence
 
 from textual.message import Message
 
-from specdash.monitor.state import HostState
+from specdash.monitor.state import HostState, Server
+from specdash.sanitise import clean_line
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.painted import TonedScreen
 
 FLASH_S = 5.0
+MISSED_S = 20.0
+"""Long enough to be seen by who has typed a command and looks up."""
 
 
 class Telling(TonedScreen):
@@ -51,6 +54,12 @@ class Telling(TonedScreen):
         mine = self._flash
         self.query_one(AlertLine).say(line)
         self.set_timer(seconds, lambda: self._unflash(mine))
+
+    def missed(self, wanted: str, servers: Sequence[Server]) -> None:
+        """The server that was asked for is not there: which are, and that another one is looked at."""
+        names = ", ".join(server.name for server in servers)
+        is_here = f"{names} is" if len(servers) == 1 else f"here are {names}: the first is"
+        self.flash(row(Span(f"no server {clean_line(wanted)}: {is_here} shown", "warn")), MISSED_S)
 
     def hold(self, words: Row | None) -> None:
         """Say something in the line of the alerts until it is taken away."""

@@ -1,4 +1,4 @@
-"""A picture is taken when nothing waits to be painted any more; and a picture that differs says where."""
+"""A picture that differs says where."""
 
 from __future__ import annotations
 
@@ -10,26 +10,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import textual.app
-import textual.pilot
 from pytest_textual_snapshot import node_to_report_path  # type: ignore[import-untyped]
-from textual._wait import wait_for_idle
 
-from tests.tui.still import until_still
+from tests.tui.conftest import still as still
 
 Compare = Callable[..., bool]
-
-
-@pytest.fixture(autouse=True)
-def still(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Textual calls an app idle that uses no CPU for a moment: a busy machine may just keep it waiting."""
-
-    async def wait(*args: float) -> None:
-        await wait_for_idle(*args)
-        await until_still()
-
-    for module in (textual.app, textual.pilot):
-        monkeypatch.setattr(module, "wait_for_idle", wait)
 
 
 @pytest.fixture

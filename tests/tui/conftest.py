@@ -4,10 +4,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+import textual.app
+import textual.pilot
+from textual._wait import wait_for_idle
 
 from specdash.source import Source
 from specdash.tui import files, keymap, themes
 from specdash.tui.app import SpecdashApp
+from tests.tui.still import until_still
 
 Make = Callable[..., SpecdashApp]
 
@@ -24,6 +28,18 @@ def own_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("COLORTERM", "truecolor")
     monkeypatch.setenv("TZ", "UTC")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual calls an app idle that uses no CPU for a moment: a busy machine may just keep it waiting."""
+
+    async def wait(*args: float) -> None:
+        await wait_for_idle(*args)
+        await until_still()
+
+    for module in (textual.app, textual.pilot):
+        monkeypatch.setattr(module, "wait_for_idle", wait)
 
 
 @pytest.fixture

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from specdash.bench.plan import Workload, parse, sweep
 from specdash.errors import SpecdashError
 from specdash.following import Following
 from specdash.measuring.benchmark import Benchmark, Host
-from specdash.measuring.course import Course, counted, plan, subject_of, url_of
+from specdash.measuring.course import Course, Script, counted, plan, subject_of, url_of
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.onhost import HostGenerator
 from specdash.monitor.state import Server
@@ -27,8 +28,12 @@ USUAL: Final[Mapping[str, tuple[tuple[int, ...], int]]] = {
 }
 """Label → concurrencies and repeats; the first is what B offers. Three runs are the least for an interval."""
 
-MOST_OTHERS: Final = 4
-"""So many buttons have room on a narrow screen."""
+MOST_OTHERS: Final = 5
+"""So many buttons have room on a narrow screen; further ones are behind the last."""
+MORE: Final = "More"
+
+Way: TypeAlias = tuple[tuple[Workload, ...] | Script, int]
+"""Loads of ours, or a command of the operator's own, and how often."""
 
 
 @runtime_checkable
@@ -51,20 +56,26 @@ class Offering:
             raise SpecdashError("nothing can be measured over this connection")
         self._ground, self._server = ground, server
         self._key_env = operations.key_env(server)
-        named = {name: one for name, one in operations.profile.benchmarks.items() if one.command is None}
-        self._loads = {**{name: self._named(one) for name, one in named.items()}, **self._usual()}
+        usual, named = self._usual(), operations.profile.benchmarks
+        self._ways: dict[str, Way] = {name: self._way(one) for name, one in named.items()}
+        self._ways.update((name, way) for name, way in usual.items() if name not in named)
         self._courses: dict[str, Course] = {}
 
-    async def offer(self, label: str | None = None) -> Offer:
-        """A plan; the first of the profile's benchmarks, else the usual one, where none is named."""
-        label = label or next(iter(self._loads))
-        loads, repeat = self._loads[label]
+    async def offer(self, label: str | None = None, first: int = 0) -> Offer:
+        """A plan; the first of the profile's benchmarks, else the usual one, where none is named.
+
+        ``first``: which of the others its buttons begin with.
+        """
+        label = label or next(iter(self._ways))
+        what, repeat = self._ways[label]
         subject = subject_of(self._ground.state, self._server)
-        course = Course(subject=subject, loads=loads, repeat=repeat)
+        if isinstance(what, Script):
+            course = Course(subject=subject, loads=(), script=what, repeat=repeat)
+        else:
+            course = Course(subject=subject, loads=what, repeat=repeat)
         made = plan(course, made=time.time())
         self._courses[made.id] = course
-        others = [name for name in self._loads if name != label][:MOST_OTHERS]
-        return Offer(plan=made, also=tuple(self._also(name) for name in others))
+        return Offer(plan=made, also=tuple(self._others(label, first)))
 
     def benchmark(self, plan_id: str, keeper: Keeper, known: Any) -> Benchmark:
         """What carries the plan out."""
@@ -75,14 +86,35 @@ class Offering:
         """What a benchmark of the profile asks of the server, and how often."""
         return self._named(one)
 
+    def _others(self, label: str, first: int) -> Iterator[Also]:
+        others = [name for name in self._ways if name != label]
+        if len(others) <= MOST_OTHERS:
+            yield from map(self._also, others)
+            return
+        shown, after = others[first : first + MOST_OTHERS - 1], first + MOST_OTHERS - 1
+        yield from map(self._also, shown)
+        rest = others[after:] or others[: MOST_OTHERS - 1]
+        then = after if after < len(others) else 0
+        yield Also(MORE, ", ".join(rest), lambda: self.offer(label, then))
+
     def _also(self, name: str) -> Also:
-        loads, repeat = self._loads[name]
-        streams = ", ".join(str(load.streams or f"{load.rate:g}/s") for load in loads)
-        many = f"{streams} stream{'' if streams == '1' else 's'}"
+        what, repeat = self._ways[name]
         times = "one run: no interval" if repeat == 1 else f"{repeat} runs"
+        if isinstance(what, Script):
+            return Also(name, f"{shlex.join(what.command)}, {times}", lambda: self.offer(name))
+        if what[0].rate is not None:
+            many = f"{what[0].rate:g} requests a second"
+        else:
+            streams = ", ".join(str(load.streams) for load in what)
+            many = f"{streams} stream{'' if streams == '1' else 's'}"
         return Also(name, f"{many}, {times}", lambda: self.offer(name))
 
-    def _usual(self) -> dict[str, tuple[tuple[Workload, ...], int]]:
+    def _way(self, one: Named) -> Way:
+        if one.command is not None:
+            return Script(command=tuple(one.command), tok_s=one.tok_s), one.repeat or 1
+        return self._named(one)
+
+    def _usual(self) -> dict[str, Way]:
         base = self._load({"output": OUTPUT})
         return {name: (sweep(base, streams), repeat) for name, (streams, repeat) in USUAL.items()}
 

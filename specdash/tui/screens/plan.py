@@ -17,7 +17,7 @@ from specdash.errors import SpecdashError
 from specdash.operations.offer import Offer
 from specdash.operations.plan import Plan
 from specdash.sanitise import sanitise
-from specdash.tui.paint import Row, Span, dim, row, wrap
+from specdash.tui.paint import Row, Span, clip, dim, row, wrap
 from specdash.tui.widgets.planrows import step_rows, title, verb, warning_rows
 from specdash.tui.widgets.tick import Tick, Words
 
@@ -29,6 +29,10 @@ HEADINGS = {
 
 ROOMY = 30
 """Above so many rows some of the dashboard is left around the dialog."""
+ONE_ROW = 3
+"""So many other ways have room between Cancel and the verb; more of them get a row of their own."""
+LABEL = 12
+"""The widest label of another way: five fit side by side on 80 columns, and the text above has all of it."""
 
 
 class Answer(NamedTuple):
@@ -157,10 +161,14 @@ class PlanDialog(ModalScreen["Answer | None"]):
         buttons = [Button("Cancel", id="cancel", compact=True)]
         if self.offer.resumes:
             buttons.append(Button("Forget it", id="forget", compact=True))
-        buttons += [
-            Button(Content(sanitise(other.label)), id=f"also-{number}", compact=True)
+        others = [
+            Button(Content(sanitise(clip(other.label, LABEL))), id=f"also-{number}", compact=True)
             for number, other in enumerate(self.offer.also)
         ]
+        if len(others) > ONE_ROW:
+            parts.append(Horizontal(*others, classes="buttons"))
+        else:
+            buttons += others
         word = "Go on" if self.offer.resumes else verb(self.plan)
         buttons.append(Button(Content(word), id="go", compact=True, disabled=not self._armed()))
         return [*parts, Horizontal(*buttons, classes="buttons")]

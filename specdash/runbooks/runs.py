@@ -166,7 +166,8 @@ class Runs:
             fresh = not path.exists()
             descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         except OSError as error:
-            raise SpecdashError(f"the run cannot be kept: {error}") from error
+            why = f"{error.filename or self.folder}: {error.strerror or error}"
+            raise SpecdashError(f"the run cannot be kept: {why}") from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

@@ -222,3 +222,33 @@ def test_a_message_arrives_by_the_real_library(monkeypatch: pytest.MonkeyPatch) 
     assert [(one["title"], one["message"]) for one in bodies] == [
         ("specdash gpubox", "sglang:30000 is stalled")
     ]
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ("while True: print('x' * 999)", "it says more than an address"),
+        ("import time; time.sleep(600)", "no answer within 0 s"),
+        ("print('tgram://secret'); raise SystemExit(3)", "exit status 3, and no address"),
+    ],
+)
+def test_a_command_that_floods_hangs_or_fails_is_ended_and_told_without_its_words(
+    program: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "sleep" in program:
+        monkeypatch.setattr(sending, "COMMAND_S", 0.3)
+    with pytest.raises(SpecdashError, match=says) as told:
+        sending.address(Notify(url_command=(sys.executable, "-c", program)))
+    assert "secret" not in str(told.value)
+
+
+def test_a_plugin_that_breaks_is_one_line_without_the_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(where: str) -> bool:
+        raise RuntimeError(f"cannot parse {where}")
+
+    library = SimpleNamespace(Apprise=lambda: SimpleNamespace(add=breaks))
+    monkeypatch.setattr(sending, "_library", lambda: library)
+    monkeypatch.setenv("PHONE_URL", SECRET)
+    with pytest.raises(SpecdashError) as told:
+        sending.send(PHONE, "t", "b")
+    assert str(told.value) == "apprise failed (RuntimeError)"

@@ -59,4 +59,4 @@ def goes_on(last: Entry | None, fresh: str, state: HostState) -> Plan | None:
         for step in plan.steps[at + 1 :]
         if isinstance(step.work, (Follow, Ask))
     )
-    return replace(plan, id=fresh, steps=(start, *rest))
+    return replace(plan, id=fresh, subject=start.work.launch.name, warnings=(), steps=(start, *rest))

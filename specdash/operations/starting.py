@@ -20,8 +20,9 @@ UNSEEN_S = 90.0
 """A start that never shows up as a server: said after so long."""
 STALL_S = 20.0
 """How long a stall may last before the plan gives up waiting; the server is left alone."""
-CRASH_S = 8.0
-"""How long a living process may look crashed: in a log that goes on, an earlier start's end comes first."""
+CRASH_S = 30.0
+"""How long a living process may look dead: whoever joins a log that goes on reads an earlier start's end
+first, and an engine that imports for a quarter of a minute writes nothing. A process's end is told at once."""
 TOKEN_LIMIT_S = 120.0
 """The first request may compile kernels."""
 

@@ -176,7 +176,7 @@ async def test_the_end_of_an_earlier_start_in_the_same_log_is_not_taken_for_this
         fresh = self.servers[-1]
 
         def read_on() -> None:
-            if self.clock.now - began < 5:
+            if self.clock.now - began < 20:
                 old = (diagnosis("draft_context_mismatch"),)
                 self.servers[-1] = msgspec.structs.replace(fresh, state="crashed", diagnoses=old)
             elif self.clock.now - began < 60:

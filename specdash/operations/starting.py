@@ -22,7 +22,7 @@ STALL_S = 20.0
 """How long a stall may last before the plan gives up waiting; the server is left alone."""
 CRASH_S = 30.0
 """How long a living process may look dead: whoever joins a log that goes on reads an earlier start's end
-first, and an engine that imports for a quarter of a minute writes nothing. A process's end is told at once."""
+first, and an engine that imports for long writes nothing. One that has ended is told at once."""
 TOKEN_LIMIT_S = 120.0
 """The first request may compile kernels."""
 

@@ -75,7 +75,7 @@ def _complete(state: HostState) -> bool:
         log = server.log
         if log and log.path and log.size is None and log.error is None:
             return False
-        if server.port is not None and not _answered(server):
+        if server.port is not None and not state.by_shell and not _answered(server):
             return False
     return True
 

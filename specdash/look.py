@@ -25,7 +25,7 @@ def describe(state: HostState) -> Iterator[str]:
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
         yield from describe_server(server, state.now, state.target, which)
     if not state.servers:
-        yield "no SGLang or vLLM server is running here"
+        yield "no inference server is running here"
     yield ""
     yield from _gpus(state)
 

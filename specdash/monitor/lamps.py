@@ -27,15 +27,26 @@ def model_ids(answer: Http | None) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def lamps(memory: ServerMemory, port: int | None) -> tuple[Lamp, ...]:
-    """The five readiness signals, each as what it is; only the token proves."""
+def lamps(memory: ServerMemory, port: int | None, *, asks: bool = True) -> tuple[Lamp, ...]:
+    """The five readiness signals, each as what it is; only the token proves. ``asks``: servers are asked."""
     return (
         _log_lamp(memory),
-        _port_lamp(memory, port),
-        _health_lamp(memory.answers.get(HEALTH)),
-        _models_lamp(memory.answers.get(MODELS)),
+        _port_lamp(memory, port, asks=asks),
+        _health_lamp(_since_ready(memory, HEALTH)),
+        _models_lamp(_since_ready(memory, MODELS)),
         _token_lamp(memory),
     )
+
+
+def overtaken(memory: ServerMemory, answer: Http) -> bool:
+    """It was refused before the ready line came: it says nothing of the server that is ready now."""
+    ready_at = memory.course.ready_at
+    return answer.error == "refused" and ready_at is not None and answer.at <= ready_at
+
+
+def _since_ready(memory: ServerMemory, path: str) -> Http | None:
+    answer = memory.answers.get(path)
+    return None if answer is None or overtaken(memory, answer) else answer
 
 
 def _token_lamp(memory: ServerMemory) -> Lamp:
@@ -70,15 +81,20 @@ def _log_lamp(memory: ServerMemory) -> Lamp:
     return Lamp(name="log", says="waiting", value="no ready line yet")
 
 
-def _port_lamp(memory: ServerMemory, port: int | None) -> Lamp:
+def _port_lamp(memory: ServerMemory, port: int | None, *, asks: bool) -> Lamp:
     if port is None:
         return Lamp(name="port", says="unknown", value="port not known")
     stranger = memory.port_owner
     if stranger is not None:
         return Lamp(name="port", says="no", value=f"{port} belongs to {stranger.name} (pid {stranger.pid})")
     newest = max(memory.answers.values(), key=lambda answer: answer.at, default=None)
+    if newest is None and not asks:
+        return Lamp(name="port", says="unknown", value=f"{port} not asked: no Python")
     if newest is None:
         return Lamp(name="port", says="unknown", value=f"{port} not asked yet")
+    if overtaken(memory, newest):
+        value = f"{port} refused before the ready line"
+        return Lamp(name="port", says="unknown", value=value, at=newest.at)
     if newest.error == "refused":
         return Lamp(name="port", says="waiting", value=f"{port} refused", at=newest.at)
     if newest.error and newest.path == CONNECT:

@@ -74,6 +74,8 @@ class Around(Remembered, frozen=True, kw_only=True):
     kernel: tuple[KernelLine, ...] = ()
     all_pids: bool = True
     """No process is hidden in another namespace."""
+    asks: bool = True
+    """Servers are asked over HTTP there: a plain shell cannot."""
 
 
 class ServerMemory(Remembered, frozen=True, kw_only=True):

@@ -148,7 +148,7 @@ def _kernel_alerts(memory: Memory, gpus: tuple[Gpu, ...], now: float) -> Iterabl
 def _around(memory: Memory) -> Around:
     host = memory.picture.host
     hidden = host is not None and host.container is not None and not host.host_pids
-    return Around(kernel=memory.picture.kernel, all_pids=not hidden)
+    return Around(kernel=memory.picture.kernel, all_pids=not hidden, asks=host is None or bool(host.python))
 
 
 def _marked(server: ServerMemory, portrait: Server, now: float) -> ServerMemory:

@@ -36,7 +36,7 @@ def paint(
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
     judgement = judge(memory, gpus, judged_at, rules, learned, around)
-    lit, ready_at = lamps(memory, port), seen_ready(memory.course)
+    lit, ready_at = lamps(memory, port, asks=around.asks), seen_ready(memory.course)
     drawn = draw(before, reading, judgement.state, learned)
     server = Server(
         key=memory.key,

@@ -398,6 +398,11 @@ class HostState(Value, frozen=True, kw_only=True):
     """Why nothing more will come: ``the recording ends here``. None: more may come."""
 
     @property
+    def by_shell(self) -> bool:
+        """No Python there: a plain shell looks, every five seconds, and asks no server."""
+        return self.host is not None and not self.host.python
+
+    @property
     def old(self) -> bool:
         """What is shown of the host was so when it was last heard; nobody knows whether it still is."""
         return self.host is not None and self.link.state != "live"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.documents import Diagnosis, Verdict
+from specdash.monitor.lamps import overtaken
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.polling import CONNECT, HEALTH
@@ -70,7 +71,9 @@ def _life(memory: ServerMemory, verdict: Verdict, now: float) -> Iterator[str]:
         yield "no log to read"
     for path, name in ((CONNECT, "port"), (HEALTH, "/health")):
         answer = memory.answers.get(path)
-        if answer is not None and (answer.error or path == HEALTH):
+        if answer is None or overtaken(memory, answer):
+            continue
+        if answer.error or path == HEALTH:
             said = answer.error or f"{answer.status}{'' if answer.body or answer.status == 200 else ' empty'}"
             age = f" {ago(now - answer.at)} ago" if now - answer.at > 5 else ""
             yield f"{name} {said}{age}"

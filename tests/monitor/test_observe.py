@@ -11,6 +11,7 @@ from specdash.monitor.frames import Ending, Link, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.polling import HEALTH, LOADS, MODELS
+from specdash.monitor.state import Lamp
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import (
     LOG,
@@ -374,3 +375,26 @@ def test_rail_and_steps_cross_out_the_same_phase_of_a_server_that_died(said: str
     assert rail == steps
     assert rail, "where it died is told"
     assert not [step for step in only_server(memory).steps if step.mark == "active"]
+
+
+def lamp(memory: Memory, name: str) -> Lamp:
+    return next(one for one in only_server(memory).lamps if one.name == name)
+
+
+def test_a_poll_from_before_the_ready_line_does_not_speak_against_it() -> None:
+    before = http(13.0, "connect", error="refused")
+    memory = run(before, log(13.4, READY, 9999), tick(13.6), memory=start())
+    assert only_server(memory).state == "ready"
+    assert "refused" not in only_server(memory).truth
+    assert lamp(memory, "port").value == "30000 refused before the ready line"
+    memory = run(http(16.0, "connect", error="refused"), memory=memory)
+    assert "port refused" in only_server(memory).truth, "what was seen since does"
+    assert lamp(memory, "port").value == "30000 refused"
+
+
+def test_without_python_nobody_is_asked_and_the_lamp_says_why() -> None:
+    memory = run(hello(python=""), processes(10.0, *server()), tick(12.0))
+    assert memory.picture.by_shell
+    assert lamp(memory, "port").value == "30000 not asked: no Python"
+    memory = run(hello(), processes(10.0, *server()), tick(12.0))
+    assert lamp(memory, "port").value == "30000 not asked yet"

@@ -351,7 +351,7 @@ def test_each_situation_says_what_is_going_on() -> None:
     assert "Connection refused" in unreached
     assert "try 5 in 8 s" in unreached
     nothing = panel(states.no_server())
-    assert "no SGLang or vLLM server is running here" in nothing
+    assert "no inference server is running here" in nothing
     assert "GPU 1: 74.2 GiB are held by sglang::sched 4243" in nothing
     assert "--log PATH" in nothing
 
@@ -463,3 +463,13 @@ def test_what_a_dead_server_left_behind_has_a_key_of_its_own() -> None:
     nothing = panel_for(state, gone, acts=True)
     assert nothing is not None
     assert "server.kill" not in nothing.keys
+
+
+def test_a_host_without_python_says_so_where_the_eye_looks() -> None:
+    state = states.serving()
+    by_shell = msgspec.structs.replace(state, host=msgspec.structs.replace(states.host(), python=""))
+    for width in (80, 120, 200):
+        line = text_of(header_row(by_shell, by_shell.servers[0], width))
+        assert "NO PYTHON" in line
+        assert "READY" in line
+    assert "NO PYTHON" not in text_of(header_row(state, state.servers[0], 120))

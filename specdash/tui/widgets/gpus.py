@@ -121,6 +121,8 @@ class GpuPane(Choosing, can_focus=True):
             Span("GPUs", "strong"),
             dim(f"  {len(gpus)} × {names[0]}" if len(names) == 1 else f"  {len(gpus)}"),
         )
+        if state.by_shell:
+            title = row(title, Span("  no Python here: nvidia-smi every 5 s", "warn"))
         used = [gpu.card.used_mib for gpu in gpus if gpu.card.used_mib is not None]
         total = [gpu.card.total_mib for gpu in gpus if gpu.card.total_mib is not None]
         orphan = sum(gpu.orphan_mib or 0 for gpu in gpus)

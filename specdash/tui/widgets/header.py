@@ -38,6 +38,8 @@ def standing(state: HostState, *, watch_only: bool, frozen: bool, speed: int | N
     words: list[Span] = []
     if state.host is not None and state.host.simulated:
         words.append(Span(f" SIM ×{speed} " if speed else " SIM ", "flag"))
+    if state.by_shell:
+        words.append(Span(" NO PYTHON ", "flag"))
     if watch_only:
         words.append(Span(" WATCH ", "flag"))
     if state.over is not None:

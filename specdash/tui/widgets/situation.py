@@ -108,7 +108,7 @@ def no_server(state: HostState, *, acts: bool = False) -> Panel:
 
     held = any(gpu.orphan_mib for gpu in state.gpus)
     keys = ("gpu.clean",) if acts and held else ()
-    title = row(Span("no SGLang or vLLM server is running here", "strong"))
+    title = row(Span("no inference server is running here", "strong"))
     return Panel(title, rows, keys=(*keys, "conn.retry"))
 
 
@@ -143,7 +143,7 @@ def unlisted(state: HostState) -> Panel:
         words = f"The host has not sent its list of processes for {say.age(waited)}: it is busy."
         return [*text_rows(words, width, "warn"), *_notes(state, width)]
 
-    return Panel(row(Span("looking for SGLang and vLLM servers", "dim")), rows)
+    return Panel(row(Span("looking for inference servers", "dim")), rows)
 
 
 def _notes(state: HostState, width: int) -> list[Row]:

@@ -50,6 +50,8 @@ async def campaign(target: str, given: dict[str, Any]) -> int:
     stages = order(variants, given["launches"])
     keeper = Keeper(_complain, name=given["name"] or "")
     name = name_of(target, variants, loads, repeat, given["launches"])
+    if (trouble := await asyncio.to_thread(keeper.trouble)) is not None:
+        raise SpecdashError(f"a campaign lives on what it keeps, and nothing can be kept: {trouble}")
     known = await asyncio.to_thread(keeper.known)
     tag, here = unfinished(known, name, stages, len(loads), repeat)
     keeper.tags = (*given["tags"], tag)
@@ -214,6 +216,8 @@ class Campaign:
         runs = await run_benchmark(benchmark, lambda: link_is_lost(here))
         if any(run.run.cancelled for run in runs):
             raise SpecdashError("stopped", "the same command goes on from here")
+        if any(run.id is None for run in runs):
+            raise SpecdashError("a run could not be kept, and a campaign lives on what it keeps")
 
     def _lives(self, place: Place) -> bool:
         """The start of the server that the last runs were made with is still there."""

@@ -14,7 +14,6 @@ import msgspec
 from specdash.monitor.state import HostState
 from specdash.operations.journal import Entry
 from specdash.operations.plan import Plan
-from specdash.operations.starting import find
 from specdash.operations.work import Ask, Follow, Start
 
 replace = msgspec.structs.replace
@@ -49,8 +48,9 @@ def goes_on(last: Entry | None, fresh: str, state: HostState) -> Plan | None:
         return None if last.ended else plan
     if plan.failed is not None or not isinstance(start.work, Start):
         return None
-    server = find(state, start.work.launch, start.result.get("pid"), start.result.get("known"))
-    if server is None or server.gone_at is not None:
+    pid = start.result.get("pid")
+    # By its pid alone: whatever else listens on that port was started for another variant.
+    if not any(server.pid == pid and server.gone_at is None for server in state.servers):
         return None
     if not last.ended:
         return plan

@@ -87,3 +87,12 @@ def test_each_try_of_a_stage_has_a_name_of_its_own() -> None:
     kept = {"c-1-start-2-1": entry("done", "done", "failed", "skipped", ended=True)}
     assert attempt("c-1", 1, kept.get) == ("c-1-start-2-2", kept["c-1-start-2-1"])
     assert attempt("c-1", 0, kept.get) == ("c-1-start-1-1", None)
+
+
+def test_another_server_on_the_same_port_is_not_taken_for_it() -> None:
+    stopped = entry("done", "done", "skipped", "skipped", ended=True, pid=1, cancelled=True)
+    start = msgspec.structs.replace(stopped.plan.steps[1], result={"pid": 1, "known": [], "run": "x"})
+    plan = msgspec.structs.replace(
+        stopped.plan, steps=(stopped.plan.steps[0], start, *stopped.plan.steps[2:])
+    )
+    assert goes_on(msgspec.structs.replace(stopped, plan=plan), "x", STATE) is None

@@ -196,7 +196,9 @@ class Measuring:
         chosen = 0
 
         def names() -> list[str]:
-            return sorted({run.variant for run in self._mine(here)}, key=lambda name: name != "baseline")
+            oldest_first = sorted(self._mine(here), key=lambda run: run.at)
+            known = dict.fromkeys(run.variant for run in oldest_first)
+            return sorted(known, key=lambda name: name != "baseline")
 
         def baseline() -> str | None:
             known = names()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -110,8 +110,11 @@ class Store:
         self.path = path
         with self._blamed():
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Before SQLite makes it: its own files beside it take over these rights.
-            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            # Before SQLite makes it: its own files beside it take over these rights. Never one that is there:
+            # closing it would take the locks of this program's other connections away, and another program
+            # would end the journal under them (sqlite.org/howtocorrupt.html, 2.2).
+            with suppress(FileExistsError):
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
             self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 self._db.execute("PRAGMA foreign_keys = ON")

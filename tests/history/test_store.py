@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import msgspec
@@ -180,3 +182,23 @@ def test_an_idle_card_is_known_by_the_least_of_the_newest_boot(path: Path) -> No
     store.keep_baseline(seen(420, boot="two"))
     assert store.baselines({"GPU-a": "v2"}) == {"GPU-a": 420}, "another driver may be loaded by now"
     store.close()
+
+
+_END_THE_JOURNAL = (
+    "import sqlite3, sys\n"
+    "db = sqlite3.connect(sys.argv[1], timeout=0)\n"
+    "try: print(db.execute('PRAGMA journal_mode = DELETE').fetchone()[0])\n"
+    "except sqlite3.OperationalError as error: print(error)\n"
+)
+
+
+def test_a_second_look_at_the_file_leaves_the_locks_of_the_first(path: Path) -> None:
+    first = Store(path)
+    first.keep(start(1))
+    second = Store(path)
+    told = subprocess.run(
+        [sys.executable, "-c", _END_THE_JOURNAL, str(path)], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "database is locked", "another program would end the journal under us"
+    second.close()
+    first.close()

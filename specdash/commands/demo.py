@@ -66,7 +66,7 @@ async def _demo(
     from specdash.sim.simulate import simulate
 
     hint = f"a made-up host{clock_words(speed)}: {TEACHES.get(scenario) or SCENARIOS[scenario].about}"
-    stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only, quiet=quiet, hint=hint)
+    stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only, quiet=quiet, hint=hint, ends=True)
     click.echo("starting a simulated host …", err=True)
     async with simulate(scenario, speed=speed) as host:
         options = SessionOptions(ssh_config=host.ssh_config, prompter=stage.prompter)

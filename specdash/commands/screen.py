@@ -74,13 +74,17 @@ class Stage:
         quiet: bool = False,
         hint: str = "",
         host_themes: Sequence[str | None] = (),
+        ends: bool = False,
     ) -> None:
         """``hint``: said where there is no alert, for somebody who is here for the first time.
+
+        ``ends``: the hosts are made up, and end with this command.
 
         ``host_themes``: the profile's word for each host, where the command line has none.
         """
         self.screen = full_screen(plain)
         self._ascii, self._server, self._quiet, self._hint = ascii_only, server, quiet, hint
+        self._ends = ends
         self._asks: ScreenPrompter | None = None
         self._flash: Callable[[str], object] | None = None
         self.tell: Callable[[str, str], None] | None = None
@@ -111,7 +115,8 @@ class Stage:
         from specdash.tui import plain
 
         with contextlib.suppress(OSError):  # a closed terminal hears no farewell
-            click.echo("\n".join(plain.farewell([source.state for source in sources])), err=True)
+            words = plain.farewell([source.state for source in sources], ends=self._ends)
+            click.echo("\n".join(words), err=True)
         return 0 if any(source.state.host is not None for source in sources) else _EXIT_NO_CONNECTION
 
     def complain(self, words: str) -> None:
@@ -154,7 +159,7 @@ class Stage:
 
 async def _narrate(sources: Sequence[Source]) -> int:
     """One line for each change, until interrupted or until no host can be reached."""
-    from specdash.tui.plain import Narrator
+    from specdash.tui.plain import Narrator, given_up
 
     narrators = [Narrator() for _ in sources]
     changed = asyncio.Event()
@@ -174,7 +179,7 @@ async def _narrate(sources: Sequence[Source]) -> int:
                 for line in narrator.tell(source.state):
                     click.echo(line)
             sys.stdout.flush()
-            if all(source.state.link.state == "refused" for source in sources):
+            if all(given_up(source.state) for source in sources):
                 return _EXIT_NO_CONNECTION
             await changed.wait()
             changed.clear()

@@ -13,6 +13,10 @@ from specdash.tui import say
 
 COUNTER_EVERY_S = 30.0
 """A counter that moves (37/64 shards) is told at most so often."""
+NEVER_REACHED_S = 30.0
+"""A host that has not answered once within this time after the first failure is given up by plain lines."""
+NO_ADDRESS = "ssh_no_address"
+"""A name that does not resolve is given up at once: nobody sits here who could mend it."""
 SEVERITY_WORDS = {"error": "ALARM", "warning": "WARNING", "info": "note"}
 LINK_WORDS = {
     "connecting": "connecting",
@@ -53,8 +57,11 @@ class Narrator:
             return
         self._link = told
         reason = f": {_without_name(state, link.reason)}" if link.reason else ""
-        if link.state == "lost" and link.retry_at is not None:
-            reason += f"; next try in {say.age(link.retry_at - state.now)}, then again and again"
+        if link.state == "lost" and link.retry_at is not None and link.key != NO_ADDRESS:
+            wait_s = link.retry_at - state.now
+            reason += (
+                f"; next try in {say.age(wait_s)}, then again and again" if wait_s >= 1 else "; trying again"
+            )
         never = link.state == "lost" and state.host is None
         yield ("not reached" if never else LINK_WORDS[link.state]) + reason
 
@@ -127,13 +134,32 @@ def _without_name(state: HostState, reason: str) -> str:
     return reason.removeprefix(f"{state.target}: ")
 
 
-def farewell(states: Sequence[HostState]) -> list[str]:
-    """What is said when the operator leaves: nothing was ended by it."""
+def given_up(state: HostState) -> bool:
+    """Whether plain lines wait for this host no longer; one that was reached is waited for without end."""
+    link = state.link
+    if link.state != "lost" or state.host is not None:
+        return link.state == "refused"
+    return link.key == NO_ADDRESS or _tried_s(state) >= NEVER_REACHED_S
+
+
+def _tried_s(state: HostState) -> float:
+    """Seconds since the first failure to reach it."""
+    link = state.link
+    return state.now - link.since if link.state == "lost" and link.since is not None else 0.0
+
+
+def farewell(states: Sequence[HostState], *, ends: bool = False) -> list[str]:
+    """What is said when the operator leaves: nothing was ended, but a host that ``ends`` with us."""
     lines = []
     for state in states:
         if state.host is None:
             reason = _without_name(state, state.link.reason or "no connection was made")
-            lines.append(f"specdash: {state.target}: {reason}")
+            tried_s = _tried_s(state)
+            tried = f"; not reached within {say.age(tried_s)}" if tried_s >= 1 else ""
+            lines.append(f"specdash: {state.target}: {reason}{tried}")
+            continue
+        if ends:
+            lines.append(f"specdash let go of {state.target}; the simulated host ends with the demo")
             continue
         living = [s for s in state.servers if s.gone_at is None]
         names = ", ".join(f"{s.name} (pid {s.pid})" for s in living)

@@ -5,7 +5,7 @@ from click.testing import CliRunner
 
 from specdash.monitor.documents import Progress
 from specdash.monitor.state import HostState
-from specdash.tui.plain import Narrator, farewell
+from specdash.tui.plain import NEVER_REACHED_S, Narrator, farewell, given_up
 from tests.tui import states
 
 
@@ -82,6 +82,33 @@ def test_leaving_says_that_the_servers_go_on() -> None:
         "specdash let go of root@gpubox; sglang:30000 (pid 4242), vllm:8000 (pid 5000) go on"
     ]
     assert farewell([states.crashed()]) == ["specdash let go of root@gpubox"]
+
+
+def test_leaving_a_made_up_host_does_not_say_that_its_servers_go_on() -> None:
+    [line] = farewell([states.two_servers()], ends=True)
+    assert line == "specdash let go of root@gpubox; the simulated host ends with the demo"
+
+
+def test_a_host_never_reached_is_given_up_and_one_that_was_reached_never() -> None:
+    def tried(seconds: float, key: str = "ssh_port_refused", **changes: object) -> HostState:
+        state = states.never_reached()
+        link = msgspec.structs.replace(state.link, since=state.now - seconds, key=key)
+        return msgspec.structs.replace(state, link=link, **changes)
+
+    assert not given_up(tried(0))
+    assert not given_up(tried(NEVER_REACHED_S - 1))
+    assert given_up(tried(NEVER_REACHED_S))
+    assert given_up(tried(0, "ssh_no_address"))
+    assert not given_up(tried(9 * NEVER_REACHED_S, "ssh_no_address", host=states.lost().host))
+    assert given_up(states.refused())
+    assert not given_up(states.connecting())
+    assert farewell([tried(31)]) == ["specdash: root@gpubox: Connection refused; not reached within 31 s"]
+
+
+def test_a_next_try_that_comes_at_once_is_no_try_in_0_s() -> None:
+    lost = states.never_reached()
+    soon = msgspec.structs.replace(lost, link=msgspec.structs.replace(lost.link, retry_at=lost.now + 0.4))
+    assert told(soon) == [["not reached: Connection refused; trying again"]]
 
 
 def test_leaving_a_host_that_was_never_reached_says_why() -> None:

@@ -82,20 +82,24 @@ async def test_nothing_is_left_when_the_command_itself_gets_a_signal(number: sig
 def test_whoever_stops_it_early_and_twice_leaves_nothing_and_sees_no_traceback(
     tmp_path: Path, number: signal.Signals, after: float
 ) -> None:
+    # What Python itself does before the program begins cannot be made to end well: wait until that is over.
+    begin = "import sys; from specdash import cli; sys.argv[1:] = ['sim']; print(1, flush=True); cli.main()"
     process = subprocess.Popen(
-        [sys.executable, "-m", "specdash", "sim"],
+        [sys.executable, "-c", begin],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+    assert process.stdout is not None
+    process.stdout.readline()
     time.sleep(after)  # whatever it is doing then
     for _ in range(2):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
     _, err = process.communicate(timeout=30)
     assert b"Traceback" not in err
-    assert process.returncode in (0, -number)
+    assert process.returncode in (0, -number, 128 + number)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -53,7 +53,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     output_tok_s: float | None
     """Output tokens of requests that ended well / ``duration_s``."""
     steady: Steady | None = None
-    """The same between ramp-up and drain, by the rule of ``specdash.bench.steady``."""
+    """The same between ramp-up and drain, by the rule of ``specdash.bench.steady``; None: one stream."""
     stream_tok_s: float | None = None
     """Speed of one stream with its wait for the first token: sum of n / sum of (last - sent)."""
     decode_tok_s: float | None = None
@@ -179,7 +179,7 @@ def figures(workload: Workload, records: Sequence[Request]) -> Run:
         first_error=_first_error(ours),
         duration_s=span,
         output_tok_s=tokens / span if span > 0 and good else None,
-        steady=steady_part(good),
+        steady=None if workload.streams == 1 else steady_part(good),
         stream_tok_s=_ratio(tokens, sum(_less(r.last, r.sent) for r in good)),
         decode_tok_s=_ratio(
             sum(max(0, tokens_of(r) - _c1(r)) for r in good), sum(_less(r.last, r.first) for r in good)

@@ -1,9 +1,11 @@
 """The steady part of a run: what is left without ramp-up and drain, by a rule and not by taste.
 
-1. The window begins at the latest when every stream that was ever open at once has had its first token, and
-   ends when the first of them has nothing left to do: between the moments at which the number of decoding
-   requests first and last stood at 90 % of its peak or more.
-2. In it the tokens of each request are counted evenly between its first and its last one.
+1. The window lies between the moments at which the number of requests at work first and last stood at 90 %
+   of its peak or more. With streams (a closed loop) a request is at work from its sending on: its wait for
+   the first token is part of what the server can do, and one stream has no ramp-up and no drain at all. With
+   arrivals at a rate it is at work from its first token on, since those that wait may grow without end.
+2. In it the tokens of each request are counted evenly over the time that it was at work. So streams that
+   wait and decode in step make no waves that a window could meet at their best or worst.
 3. The window is cut into bins (20 to 60, of at least 0.1 s) and its beginning is taken off by MSER-5's rule:
    the cut that makes the standard error of the mean of what is left least. By itself that rule cuts pure
    noise as well; so what it would take counts only where its rate is more than 5 % off the rest. Where that
@@ -45,9 +47,9 @@ class Steady(msgspec.Struct, frozen=True, kw_only=True):
 def steady_part(good: Sequence[Request]) -> Steady | None:
     """The steady part of requests that ended well; None where there is too little of it."""
     spans = [
-        (r.first, r.last, r.chunks if r.tokens is None else r.tokens)
+        (start, r.last, r.chunks if r.tokens is None else r.tokens)
         for r in good
-        if r.first is not None and r.last is not None and r.last > r.first
+        if (start := _start(r)) is not None and r.last is not None and r.last > start
     ]
     window = _window([(first, last) for first, last, _ in spans])
     if window is None:
@@ -71,6 +73,13 @@ def steady_part(good: Sequence[Request]) -> Steady | None:
         settled=settled,
         bins=tuple(round(rate, 3) for rate in kept),
     )
+
+
+def _start(request: Request) -> float | None:
+    """From when on a request is at work; one that was due at a moment belongs to an open loop."""
+    if request.first is None or request.due is not None or request.sent is None:
+        return request.first
+    return request.sent
 
 
 def _slow_start(rates: Sequence[float]) -> int:

@@ -6,6 +6,7 @@ import math
 import random
 from typing import Any
 
+import msgspec
 import pytest
 
 from specdash.bench.counters import between
@@ -131,14 +132,60 @@ def test_the_steady_part_has_neither_ramp_nor_drain() -> None:
 
     def stream(first: float, last: float) -> Request:
         tokens = round((last - first) * 100)
-        return Request(n=0, sent=first - 0.1, first=first, last=last, end=last, chunks=tokens, tokens=tokens)
+        return Request(n=0, sent=first, first=first, last=last, end=last, chunks=tokens, tokens=tokens)
 
     steady = steady_part([stream(0, 15), stream(5, 20)])
     assert steady is not None
     assert (steady.start, steady.end) == (5, 15)
     assert steady.tok_s == pytest.approx(200)
     whole = figures(LOAD, [stream(0, 15), stream(5, 20)])
-    assert whole.output_tok_s == pytest.approx(3000 / 20.1)
+    assert whole.output_tok_s == pytest.approx(3000 / 20)
+
+
+def in_turn(streams: int, waves: int, ttft: float, jitter: float) -> list[Request]:
+    """A closed loop: each stream sends the next request as soon as one ended; 16 tokens, 10 ms each."""
+    chance, free, out = random.Random(1), [0.0] * streams, []
+    for n in range(streams * waves):
+        at = min(range(streams), key=free.__getitem__)
+        sent, slow = free[at], chance.uniform(1 - jitter, 1 + jitter)
+        first = sent + ttft * slow
+        free[at] = last = first + 0.15 * slow
+        out.append(Request(n=n, sent=sent, first=first, last=last, end=last, chunks=16, tokens=16))
+    return out
+
+
+@pytest.mark.parametrize("jitter", [0.0, 0.2], ids=["in step", "out of step"])
+@pytest.mark.parametrize("waves", [2, 8])
+@pytest.mark.parametrize("ttft", [0.05, 0.5])
+@pytest.mark.parametrize("streams", [8, 64])
+def test_the_headline_counts_the_wait_for_the_first_token(
+    streams: int, ttft: float, waves: int, jitter: float
+) -> None:
+    """Not the burst in which all happen to decode: that is four times too fast where the wait is long."""
+    run = figures(LOAD, in_turn(streams, waves, ttft, jitter))
+    assert run.steady is not None
+    truth = streams * 16 / (ttft + 0.15)
+    assert run.steady.tok_s == pytest.approx(truth, rel=0.06 if jitter else 1e-6)
+
+
+@pytest.mark.parametrize("ttft", [0.05, 0.5, 1.2])
+def test_one_stream_has_neither_ramp_nor_drain_so_its_headline_is_the_whole_run(ttft: float) -> None:
+    one = msgspec.structs.replace(LOAD, concurrency=1)
+    run = figures(one, in_turn(1, 8, ttft, 0.1))
+    assert run.steady is None
+    assert run.output_tok_s == pytest.approx(run.stream_tok_s)
+
+
+def test_requests_that_queue_at_the_server_without_end_do_not_move_the_window_of_an_open_loop() -> None:
+    """One at a time is served, two a second come: what waits grows until the last one was sent."""
+    records = [
+        Request(n=n, due=n / 2, sent=n / 2, first=float(n), last=n + 1.0, chunks=100, tokens=100)
+        for n in range(40)
+    ]
+    steady = steady_part(records)
+    assert steady is not None
+    assert steady.end - steady.start > 30
+    assert steady.tok_s == pytest.approx(100)
 
 
 def test_a_slow_beginning_is_cut_by_rule_and_a_drift_is_called_not_settled() -> None:

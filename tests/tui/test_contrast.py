@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
+from pathlib import Path
 
+import msgspec
 import pytest
 from textual.color import Color
 from textual.theme import Theme
 
+from specdash.tui import app
 from specdash.tui.nocolour import contrast
+from specdash.tui.paint import Row
 from specdash.tui.themes import load_file, own_variables, shipped_folder
+from specdash.tui.widgets.gpulines import card_row, half_row, number, summary_rows
+from specdash.tui.widgets.planrows import TONES
+from tests.tui import states
 
 AA = 4.5
 """WCAG 2.1, 1.4.3: the least contrast of text."""
@@ -26,6 +34,15 @@ def colours(name: str) -> dict[str, Color]:
     known = {**own_variables(theme), **theme.variables}
     known |= {key: str(getattr(theme, key)) for key in ("foreground", "background", "surface", "panel")}
     return {key: Color.parse(value) for key, value in known.items() if not key.endswith("-style")}
+
+
+def button(part: str) -> str:
+    """The variable that the style sheet gives a disabled button; its ground where it sets none of its own."""
+    sheet = (Path(app.__file__).parent / "specdash.tcss").read_text(encoding="utf-8")
+    own = re.findall(r"\.dialog Button:disabled \{([^}]*)\}", sheet)
+    plain = re.findall(r"\.dialog Button \{([^}]*)\}", sheet)
+    rules = ";".join((*plain, *own))
+    return str(re.findall(rf"(?:^|[\s;]){part}: \$([\w-]+)", rules)[-1])
 
 
 def linear(color: Color) -> tuple[float, float, float]:
@@ -70,6 +87,7 @@ def test_every_text_has_the_contrast_that_wcag_asks_for(name: str) -> None:
             assert ratio >= least, f"{name}: {text} on {ground} is {ratio:.2f}:1"
     for text, ground in (
         ("foreground", "panel"),  # buttons and inputs
+        (button("color"), button("background")),  # what cannot be pressed yet must be read all the same
         ("background", "key"),  # the button in focus
         ("background", "foreground"),  # flags
         ("hit-foreground", "hit-background"),
@@ -96,3 +114,27 @@ def test_the_measure_itself() -> None:
     assert far(Color.parse("#ff0000"), Color.parse("#00ff00")) < far(
         Color.parse("#0000ff"), Color.parse("#ffff00")
     )
+
+
+def faint_words(row: Row) -> list[str]:
+    """Letters, figures and question marks in the tone of lines and empty bars."""
+    return [span.text for span in row if span.tone == "faint" and re.search(r"[\w?]", span.text)]
+
+
+def test_the_faintest_tone_is_for_lines_and_never_for_words() -> None:
+    unknown = states.gpu(0, 12.0)
+    card = msgspec.structs.replace(unknown.card, used_mib=None, util=None, power_w=None, temp_c=None)
+    blind = msgspec.structs.replace(unknown, card=card)
+    rows = [card_row(blind, states.NOW, width, ()) for width in (80, 120, 200)]
+    rows += [half_row(blind, states.NOW, 38, ()), *summary_rows([blind, blind], states.NOW, 100, ())]
+    assert any("?" in span.text for row in rows for span in row)
+    assert [faint_words(row) for row in rows if faint_words(row)] == []
+    assert number(None, " W", 0).tone == "dim"
+    assert "faint" not in TONES.values()
+
+
+def test_a_button_that_cannot_be_pressed_yet_has_the_colour_that_is_judged_above() -> None:
+    sheet = (Path(app.__file__).parent / "specdash.tcss").read_text(encoding="utf-8")
+    (rule,) = re.findall(r"\.dialog Button:disabled \{([^}]*)\}", sheet)
+    assert " opacity: 100%" in rule
+    assert "text-opacity: 100%" in rule, "the library would draw it with 60 % of that"

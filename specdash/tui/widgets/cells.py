@@ -100,5 +100,7 @@ def _worst(state: HostState, server: Server | None) -> tuple[Row, Row]:
         number = dim(f"GPU {card.card.index} ")
         return row(number, first, more), row(number, first._replace(text=word), more)
     hottest = max(state.gpus, key=lambda gpu: gpu.card.temp_c or -1)
+    if hottest.card.temp_c is None:
+        return (), ()
     heat = temperature(hottest, 0)
-    return row(heat if heat.tone == "warn" else dim(heat.text)) if heat.tone != "faint" else (), ()
+    return row(heat if heat.tone == "warn" else dim(heat.text)), ()

@@ -77,7 +77,7 @@ def remarks(gpu: Gpu, now: float, lagging: Sequence[str] = ()) -> Row:
 def number(value: float | None, unit: str, width: int) -> Span:
     """A figure at the right of a column of that width (0: as wide as it is); ``?`` where it was not seen."""
     text = "?" if value is None else f"{value:.0f}{unit}"
-    return Span(pad(text, width or len(text), right=True), "faint" if value is None else "plain")
+    return Span(pad(text, width or len(text), right=True), "dim" if value is None else "plain")
 
 
 def temperature(gpu: Gpu, width: int) -> Span:

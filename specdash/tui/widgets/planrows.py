@@ -20,7 +20,7 @@ GLYPHS: Final[dict[StepState, str]] = {
     "pending": "○", "active": "◐", "done": "✓", "failed": "✖", "skipped": "–",
 }  # fmt: skip
 TONES: Final[dict[StepState, Tone]] = {
-    "pending": "faint", "active": "accent", "done": "plain", "failed": "bad", "skipped": "faint",
+    "pending": "dim", "active": "accent", "done": "plain", "failed": "bad", "skipped": "dim",
 }  # fmt: skip
 KEYS: Final[dict[Kind, str]] = {
     "kill": "server.kill", "clean": "gpu.clean", "launch": "server.restart", "restart": "server.restart",

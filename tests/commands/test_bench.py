@@ -211,3 +211,20 @@ def test_a_name_or_key_that_cannot_be_is_refused_before_anybody_is_asked(
         main(["bench", "http://127.0.0.1:1", option, value])
     assert end.value.code == 2
     assert says in capsys.readouterr().err
+
+
+def test_a_campaign_refuses_a_variant_whose_patches_it_would_not_take_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    profile = tmp_path / "specdash.toml"
+    profile.write_text(
+        'schema = 1\n[hosts.gpubox]\ntarget = "gpubox"\n'
+        '[servers.main]\nhost = "gpubox"\nengine = "sglang"\nlauncher = "process"\ncommand = ["x"]\n'
+        '[variants.a]\nserver = "main"\n'
+        '[variants.b]\nserver = "main"\n[[variants.b.patches]]\nfile = "/models/draft/config.json"\n'
+        "set = { max_position_embeddings = 8192 }\n"
+    )
+    with pytest.raises(SystemExit) as end:
+        main(["bench", "gpubox", "--profile", str(profile), "--campaign", "a,b", "--yes"])
+    assert end.value.code == 1
+    assert "b patches files, and a campaign does not take patches back" in capsys.readouterr().err

@@ -37,6 +37,8 @@ TOUCH = 5.0
 """Seconds between two signs to the run that somebody listens (``specdash.agent.loadtell.Listened``)."""
 PATIENCE = 20.0
 """Seconds in which what was asked to stop may end in order; then it is killed."""
+NOTED = 5.0
+"""Seconds in which the end of a process is written down by its supervisor, if that lives."""
 
 
 def bench(acts: "Acts", request: "Json", record: "Record") -> "Json":
@@ -92,9 +94,13 @@ def bench_stop(acts: "Acts", request: "Json", record: "Record") -> "Json":
         if waited > 2 * PATIENCE:
             raise wire.BadRequest("the load generator (pid %s) does not end" % start["pid"])
         time.sleep(launch.LOOK)
-    over = run.read("exit") or {}
     record.says = "stopped"
-    return {"run": run.token, "exit": over.get("exit"), "killed": not steps}
+    return {"run": run.token, "exit": _exit(acts, run), "killed": not steps}
+
+
+def _exit(acts: "Acts", record: "Record") -> "int | None":
+    """Its exit status, which the supervisor writes a moment after the end; None where that was never seen."""
+    return (launch.await_note(acts, record, "exit", NOTED) or {}).get("exit")
 
 
 def _signal(pid: int, number: int) -> None:
@@ -147,7 +153,7 @@ def _follow(acts: "Acts", record: "Record", offset: int, serial: int) -> None:
             frame: "Json" = {"t": "bench", "at": acts.host.now(), "run": record.token, "offset": offset}
             frame.update(events=lines, over=over and not _rest(path, offset))
             if frame["over"]:
-                frame["exit"] = (record.read("exit") or {}).get("exit")
+                frame["exit"] = _exit(acts, record)
             acts.tell(frame)
             if frame["over"]:
                 return

@@ -202,7 +202,7 @@ def start_in_tmux(record: "Record", order: "Json", name: str) -> None:
 
 def begun(acts: "Acts", record: "Record") -> "Json":
     """Wait until the program runs. Raises ``wire.BadRequest`` where it does not."""
-    begun = _await(acts, record, "begun", BEGIN)
+    begun = await_note(acts, record, "begun", BEGIN)
     if begun is None:
         raise wire.BadRequest("unfinished: the supervisor has not said anything for %d s" % BEGIN)
     if begun["error"]:
@@ -211,13 +211,14 @@ def begun(acts: "Acts", record: "Record") -> "Json":
 
 
 def _ended(acts: "Acts", record: "Record", seconds: float) -> "Json":
-    over = _await(acts, record, "exit", seconds)
+    over = await_note(acts, record, "exit", seconds)
     if over is None:
         raise wire.BadRequest("unfinished: the command has not ended")
     return over
 
 
-def _await(acts: "Acts", record: "Record", name: str, seconds: float) -> "Json | None":
+def await_note(acts: "Acts", record: "Record", name: str, seconds: float) -> "Json | None":
+    """What the record's file of that name says, as soon as there is one."""
     deadline = acts.host.monotonic() + seconds
     while acts.host.monotonic() < deadline:
         found = record.read(name)

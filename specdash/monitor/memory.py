@@ -96,6 +96,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """Cards on which it has ever owned memory."""
     gone_at: float | None = None
     found_dead: bool = False
+    none_left: bool = False
+    """No process of it is left any more."""
     """It died before we looked, or while the link was down."""
     end_asked: bool = False
     """The operator has begun to end it, and it had not crashed before."""
@@ -150,6 +152,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     @property
     def left_behind(self) -> tuple[Process, ...]:
         """What lives on of it, its main process being gone."""
+        if self.none_left:
+            return ()
         if self.family.orphaned:
             return (self.family.main, *self.family.members)
         return self.family.members if self.gone_at is not None else ()

@@ -35,7 +35,7 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
             continue
         if before is not None:
             adopted.add(before.key)
-            servers.append(_still_there(before, family, frame.at))
+            servers.append(replace(_still_there(before, family, frame.at), none_left=False))
         else:
             servers.append(_new_server(memory, family, frame.at))
     placed = {process.pid for family in families if not family.orphaned for process in family.members}
@@ -105,7 +105,7 @@ def _with_more(server: ServerMemory, family: Family, at: float) -> ServerMemory:
 def _gone(server: ServerMemory, at: float) -> ServerMemory:
     """No process of it is left."""
     family = replace(server.family, members=(), ranks={})
-    return replace(_dead(server, at), family=family)
+    return replace(_dead(server, at), family=family, none_left=True)
 
 
 def _dead(server: ServerMemory, at: float) -> ServerMemory:

@@ -292,14 +292,22 @@ class Operations:
         sight = await look(Hands(self._acts), server)
         return sight if sight.living else None
 
+    def starts(self, server: Server | None) -> bool:
+        """Whether it is known how to start this server, or without one the last: cheap, asked at any time."""
+        if self._profiled(server) is not None:
+            return True
+        return self.sightings.knows(server.name if server is not None else None)
+
+    def _profiled(self, server: Server | None) -> str | None:
+        """The name under which the profile describes it; without a server: the only one of this host."""
+        if server is not None:
+            return of_profile(self.profile, self._host_name, server)
+        mine = tuple(self.profile.servers_of(self._host_name)) if self._host_name is not None else ()
+        return mine[0] if len(mine) == 1 else None
+
     def _wish(self, server: Server | None, sight: Sight | None, variant: str | None) -> Wish:
         chosen = variant_of(self.profile, variant)
-        name = chosen.server if chosen else None
-        if name is None and server is not None:
-            name = of_profile(self.profile, self._host_name, server)
-        if name is None and server is None and self._host_name is not None:
-            mine = tuple(self.profile.servers_of(self._host_name))
-            name = mine[0] if len(mine) == 1 else None
+        name = chosen.server if chosen else self._profiled(server)
         if name is not None:
             described = self.profile.servers[name]
             last = last_good(self._journal, self._acts.target, described.engine)

@@ -23,6 +23,8 @@ class Sightings:
         self._acts, self._memory = acts, memory
         self._seen: dict[str, Found] = {}
         """Name of the server → how it was started, newest start last."""
+        self._kept: frozenset[str] | None = None
+        """Names of the starts that lay on disk when it was first asked."""
         self._tries: dict[str, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -60,6 +62,14 @@ class Sightings:
         mine = [found for found in reversed(self._seen.values()) if name in (None, found.launch.name)]
         kept = [found for found in self._memory.all(self._acts.target) if name in (None, found.launch.name)]
         return next(iter([*mine, *kept]), None)
+
+    def knows(self, name: str | None) -> bool:
+        """Whether such a start could be repeated. The disk is read once: what is seen later is in memory."""
+        if self._kept is None:
+            usable = [one for one in self._memory.all(self._acts.target) if not one.launch.secrets_lost]
+            self._kept = frozenset(one.launch.name for one in usable)
+        known = self._kept | set(self._seen)
+        return bool(known) if name is None else name in known
 
     def stop(self) -> None:
         """Look no further."""

@@ -398,3 +398,14 @@ def test_without_python_nobody_is_asked_and_the_lamp_says_why() -> None:
     assert lamp(memory, "port").value == "30000 not asked: no Python"
     memory = run(hello(), processes(10.0, *server()), tick(12.0))
     assert lamp(memory, "port").value == "30000 not asked yet"
+
+
+def test_once_nothing_is_left_of_a_server_found_dead_nothing_is_said_to_be_left() -> None:
+    orphan = process(102, 1, "sglang::scheduler_TP0", uvm=True)
+    found = run(hello(), Link(at=0.0, state="live"), processes(14.0, orphan), tick(15.0))
+    assert only_server(found).processes == 1
+    assert [diagnosis.key for diagnosis in only_server(found).diagnoses] == ["orphan_processes"]
+    cleaned = run(processes(20.0), tick(21.0), memory=found)
+    assert only_server(cleaned).processes == 0
+    assert only_server(cleaned).diagnoses == ()
+    assert "left behind" not in only_server(cleaned).truth

@@ -150,6 +150,28 @@ async def test_without_any_sight_a_restart_says_what_helps(host: FakeHost, offer
 # ---- fixes -------------------------------------------------------------------------------------------------
 
 
+async def test_it_is_known_beforehand_whether_a_server_can_be_started_again(
+    host: FakeHost, offering: Offering
+) -> None:
+    sglang(host)
+    seen_one, other = host.state.servers[0], server(700, engine="vllm", name="vllm:8000")
+    operations = offering()
+    assert not operations.starts(seen_one)
+    assert not operations.starts(None)
+    await seen(operations.sightings)
+    assert operations.starts(seen_one)
+    assert operations.starts(None)
+    assert not operations.starts(other)
+    assert offering().starts(seen_one), "it was kept on disk"
+    command = ("vllm", "serve", "/models/target", "--port", "8000")
+    described = Profile(
+        hosts={"box": Host(target="root@gpubox")},
+        servers={"v": Server(host="box", engine="vllm", command=command)},
+    )
+    vllm = msgspec.structs.replace(other, port=8000)
+    assert offering(profile=described, host_name="box").starts(vllm)
+
+
 async def _crashed(host: FakeHost, operations: Operations) -> SeenServer:
     sglang(host)
     add_flags(host, *FLAGS)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from specdash.monitor.documents import Diagnosis
 from specdash.monitor.state import HostState, Link, Owner, Server
 from specdash.tui.actions import ACTIONS
 from specdash.tui.paint import Row, text_of, width_of
@@ -473,3 +474,43 @@ def test_a_host_without_python_says_so_where_the_eye_looks() -> None:
         assert "NO PYTHON" in line
         assert "READY" in line
     assert "NO PYTHON" not in text_of(header_row(state, state.servers[0], 120))
+
+
+def test_the_key_that_starts_it_again_is_named_only_where_its_start_is_known() -> None:
+    state = states.crashed()
+    for starts in (True, False):
+        shown = panel_for(state, first(state), acts=True, starts=starts)
+        assert shown is not None
+        text = "\n".join(text_of(line) for line in shown.rows(200))
+        assert ("starts it again as it was" in text) == starts
+        assert ("server.restart" in shown.keys) == starts
+        assert ("command line was not seen: a profile can start it" in text) != starts
+
+
+def test_what_was_left_behind_is_not_called_the_cause_of_a_crash() -> None:
+    state = states.crashed()
+    left = Diagnosis(
+        key="orphan_processes",
+        root=True,
+        severity="error",
+        summary="processes of a dead server still hold GPU memory",
+        line=None,
+        rank=None,
+        evidence="TP1 102",
+        remedy=(),
+    )
+    server = msgspec.structs.replace(first(state), diagnoses=(left,), processes=1)
+    text = panel(msgspec.structs.replace(state, servers=(server,)))
+    assert "what was left behind   orphan_processes" in text
+    assert "why it crashed" not in text
+    assert "names no cause that is known here" in text
+
+
+def test_a_stalled_server_on_a_host_without_gpus_promises_no_look_at_them() -> None:
+    state = states.stalled()
+    for gpus in (state.gpus, ()):
+        shown = panel_for(msgspec.structs.replace(state, gpus=gpus), first(state), acts=True)
+        assert shown is not None
+        text = "\n".join(text_of(line) for line in shown.rows(120))
+        assert "stops it" in text
+        assert ("every GPU is free" in text) == bool(gpus)

@@ -12,7 +12,9 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
-from specdash.monitor.state import HostState, Server
+from specdash.monitor.alerts import foremost
+from specdash.monitor.state import Alert, HostState, Server
+from specdash.operations.plan import Plan
 from specdash.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
@@ -25,8 +27,9 @@ from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Live
 from specdash.tui.screens.telling import Telling
+from specdash.tui.staying import acknowledged, let_go, server_of, takes_over
 from specdash.tui.widgets.alerts import AlertLine
-from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices, open_servers
+from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices
 from specdash.tui.widgets.figures import FiguresPane
 from specdash.tui.widgets.footer import KeyLine, Moment
 from specdash.tui.widgets.gpus import GpuPane
@@ -198,7 +201,7 @@ class Dashboard(Telling):
         return self.size.height < 30
 
     def _settle(self) -> None:
-        """Stay with the server that is looked at; when it has ended, go on to one that lives."""
+        """Stay with the server that is looked at, until what takes its place has started."""
         servers = self.state.servers
         if self._prefer:
             wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid), str(s.port), s.model)]
@@ -207,13 +210,25 @@ class Dashboard(Telling):
             elif servers:
                 self.missed(self._prefer, servers)
                 self._prefer = None
-        living = [server.key for server in servers if server.gone_at is None]
-        keys = [server.key for server in servers]
-        # What crashed before somebody's eyes is not taken from them: it stays until it is acknowledged.
-        stays = keys if self.picked or not living else {*living, *open_servers(self.state)} & {*keys}
-        if self.chosen.server not in stays:
-            self.picked = False
-            self.chosen = Choice(self.chosen.host, next(iter([*living, *keys]), None))
+        shown = self.server
+        if shown is None:
+            first = let_go(self.state) or next((server.key for server in servers), None)
+            self.chosen, self.picked = Choice(self.chosen.host, first), False
+        elif onto := takes_over(self.state, shown, picked=self.picked, plan=self._plan_here):
+            self.chosen, self.picked = Choice(self.chosen.host, onto), False
+
+    def leave_ended(self, alert: str | None = None) -> None:
+        """This alert (None: the outcome of the plan) was seen; where it told of the end of the shown server,
+        one that lives is looked at."""
+        told = acknowledged(self.state, self.server, alert)
+        if told and (onto := let_go(self.state)) is not None:
+            self.chosen, self.picked = Choice(self.chosen.host, onto), False
+        self.apply()
+
+    @property
+    def foremost(self) -> Alert | None:
+        """The alert that is shown, and meant by the keys that acknowledge and snooze."""
+        return foremost(self.state.alerts, self.chosen.server)
 
     def apply(self) -> None:
         """Tell every pane what there is to show; each redraws only what reads differently."""
@@ -254,14 +269,18 @@ class Dashboard(Telling):
         self.query_one("#figures-line", FiguresPane).look(state, server, slim=True)
         self.query_one("#figures", FiguresPane).look(state, server, slim=False)
         self.query_one(StepsPane).look(
-            state, server, plan=self.acting.plan, own=self.listing.own, now=self.acting.now
+            state, server, plan=self._plan_here, own=self.listing.own, now=self.acting.now
         )
         self.query_one(Sentence).look(state, server)
         if not frozen:
             self._look_log()
         told = self.acting.line(self.size.width - 1) or self.measuring.line(self.size.width - 1)
         self.query_one(AlertLine).look(
-            state, watch_only=not self._can_act, plan=told, hint=self._for_newcomers
+            state,
+            watch_only=not self._can_act,
+            plan=told,
+            hint=self._for_newcomers,
+            shown=self.chosen.server,
         )
         self._look_keys()
         self.ring(self.states)
@@ -276,8 +295,23 @@ class Dashboard(Telling):
         if told is not None:
             return told
         log = self.source.log(server.key) if server is not None else None
-        told = panel_for(state, server, acts=self.acts and not state.old, log=log)
+        operations = self.source.operations
+        starts = operations is not None and operations.starts(server)
+        told = panel_for(state, server, acts=self.acts and not state.old, starts=starts, log=log)
         return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told
+
+    @property
+    def plan_of_shown(self) -> bool:
+        """The plan that runs or has just ended is about the shown server."""
+        plan = self.acting.plan
+        return plan is not None and server_of(plan, self.state.servers) == self.chosen.server
+
+    @property
+    def _plan_here(self) -> Plan | None:
+        """The plan for the steps; one about another server has no place above the steps of this one."""
+        plan = self.acting.plan
+        about = server_of(plan, self.state.servers) if plan is not None else None
+        return plan if about is None or self.plan_of_shown else None
 
     def _look_log(self) -> None:
         server = self.server
@@ -292,13 +326,13 @@ class Dashboard(Telling):
             first.insert(0, "alert.ack")
         if not self.state.alerts and self.acting.here.ended is None and "alert.ack" in first:
             first.remove("alert.ack")
-        if "alert.ack" in first and self._another_waits:
+        if self._another_waits:
             first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
         if self.server is None:
             first = [id_ for id_ in first if not id_.startswith("log.")]
         if len(self.choices) > 1 and not isinstance(self.focused, ChoiceStrip):
             first.append("pane.strip")
-        hollow = self.server is not None and self.server.state == "ready" and self.server.proven_at is None
+        hollow = self.server is not None and self.server.state == "ready" and not self.server.proven
         if hollow and not self.state.old:
             first.append("server.token")  # the hollow lamp asks for it
         if isinstance(self.focused, StepsPane):

@@ -31,6 +31,11 @@ FREE_MIB = 1024
 SOON_S = 5.0
 """A host that has not sent its list of processes so long after it was connected is slow, or cannot."""
 
+LEFT_BEHIND = "orphan_processes"
+"""The diagnosis that says what an end has left, never why it came."""
+NOT_SEEN = (
+    "Its command line was not seen: a profile can start it, or `specdash init` while it runs writes one."
+)
 COMMANDS = {"clean": "gpu.clean", "kill": "server.kill", "restart": "server.restart"}
 """Commands in remedies, and the actions that are the same here."""
 
@@ -59,18 +64,25 @@ def key_rows(*keys: tuple[str, str]) -> list[Row]:
 
 
 def panel_for(
-    state: HostState, server: Server | None, *, acts: bool = False, log: Lines | None = None
+    state: HostState,
+    server: Server | None,
+    *,
+    acts: bool = False,
+    starts: bool = True,
+    log: Lines | None = None,
 ) -> Panel | None:
     """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here.
+
+    ``starts``: it is known how the server is started, so that it can be started again.
 
     The host is known: what the connection has to say stands in :mod:`specdash.tui.widgets.linkpanels`.
     """
     if server is None:
-        return no_server(state, acts=acts)
+        return no_server(state, acts=acts, starts=starts)
     if server.state == "stalled":
-        return stalled(server, acts=acts)
+        return stalled(state, server, acts=acts)
     if server.state in ("crashed", "stopped"):
-        return ended(state, server, acts=acts, log=log)
+        return ended(state, server, acts=acts, starts=starts, log=log)
     if server.state == "degraded":
         return degraded(server)
     if server.verdict.word == "suspect":
@@ -78,7 +90,7 @@ def panel_for(
     return None
 
 
-def no_server(state: HostState, *, acts: bool = False) -> Panel:
+def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> Panel:
     """The host is well, and nothing serves."""
     if state.processes_at is None:
         return unlisted(state)
@@ -103,7 +115,7 @@ def no_server(state: HostState, *, acts: bool = False) -> Panel:
             )
         out += _notes(state, width)
         hands = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
-        again = key_rows(("server.restart", "starts the last one again")) if acts else []
+        again = key_rows(("server.restart", "starts the last one again")) if acts and starts else []
         return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
 
     held = any(gpu.orphan_mib for gpu in state.gpus)
@@ -188,15 +200,16 @@ def _remedy_rows(diagnosis: Diagnosis, width: int) -> list[Row]:
     return out
 
 
-def stalled(server: Server, *, acts: bool = False) -> Panel:
+def stalled(state: HostState, server: Server, *, acts: bool = False) -> Panel:
     """The evidence behind the word."""
     root = _root(server)
+    kills = "stops it, then verifies that every GPU is free" if state.gpus else "stops it"
 
     def rows(width: int) -> list[Row]:
         out = _reason_rows(server.verdict.reasons, width)
         if root is not None:
             out += [(), *text_rows(root.summary, width, "strong", 2), *_remedy_rows(root, width)]
-        hand = key_rows(("server.kill", "stops it, then verifies that every GPU is free")) if acts else []
+        hand = key_rows(("server.kill", kills)) if acts else []
         return [*out, *hand]
 
     title = row(Span("✖ why it is called stalled", "bad"), dim(f"   {root.key}" if root else ""))
@@ -233,17 +246,19 @@ def degraded(server: Server) -> Panel:
     return Panel(title, rows, keys=("alert.ack",))
 
 
-def _hands(state: HostState, server: Server, root: Diagnosis | None) -> list[tuple[str, str]]:
+def _hands(
+    state: HostState, server: Server, root: Diagnosis | None, *, starts: bool
+) -> list[tuple[str, str]]:
     """Which acting keys go on from an ended server, most needed first."""
     out = []
     if root is not None and root.key in KNOWN_FIXES:
         out.append(("config.patch", "reviews the known fix, as a diff"))
-    left = root is not None and root.key == "orphan_processes"
+    left = root is not None and root.key == LEFT_BEHIND
     if left or any(gpu.orphan_mib for gpu in state.gpus):
         out.append(("gpu.clean", "ends what still holds GPU memory"))
     elif server.gone_at is not None and server.processes:
         out.append(("server.kill", "ends what it left behind"))
-    return [*out, ("server.restart", "starts it again as it was")]
+    return [*out, ("server.restart", "starts it again as it was")] if starts else out
 
 
 def _where(server: Server, root: Diagnosis, victims: int) -> list[Row]:
@@ -255,11 +270,14 @@ def _where(server: Server, root: Diagnosis, victims: int) -> list[Row]:
     return [row(dim(" · ".join(parts)))] if parts else []
 
 
-def ended(state: HostState, server: Server, *, acts: bool = False, log: Lines | None = None) -> Panel:
+def ended(
+    state: HostState, server: Server, *, acts: bool = False, starts: bool = True, log: Lines | None = None
+) -> Panel:
     """Crashed or stopped: the root cause, whose fault, what to do."""
     root = _root(server)
+    left = root is not None and root.key == LEFT_BEHIND
     crashed = server.state == "crashed"
-    hands = _hands(state, server, root) if acts else []
+    hands = _hands(state, server, root, starts=starts) if acts else []
     victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
     victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
 
@@ -271,18 +289,23 @@ def ended(state: HostState, server: Server, *, acts: bool = False, log: Lines | 
             out += shown or text_rows(root.evidence, width, "plain", 3)
             out += _where(server, root, victims)
             out += [*([()] if width >= ROOMY else []), *_remedy_rows(root, width)] if root.remedy else []
-        elif crashed:
-            out += text_rows("The log names no cause that is known here.", width)
+        if crashed and (root is None or left):
+            out += text_rows("The log names no cause that is known here.", width, "dim" if left else "plain")
+        if crashed and root is None:
             out += _reason_rows(server.verdict.reasons, width)
         held = sum(gpu.orphan_mib or 0 for gpu in state.gpus)
         if held:
             out += text_rows(
                 f"{say.gib(held)} GiB of GPU memory are still held by what is left of it.", width, "orphan"
             )
-        return [*out, *key_rows(*hands), *text_rows("A new server is picked up within 2 s.", width, "dim")]
+        out += key_rows(*hands)
+        if acts and not starts:
+            out += text_rows(NOT_SEEN, width, "dim")
+        return [*out, *text_rows("A new server is picked up within 2 s.", width, "dim")]
 
     keys = tuple(id_ for id_, _ in hands)
     if crashed:
-        title = row(Span("✖ why it crashed", "bad"), dim(f"   {root.key}" if root else ""))
+        words = "what was left behind" if left else "why it crashed"
+        title = row(Span(f"✖ {words}", "bad"), dim(f"   {root.key}" if root else ""))
         return Panel(title, rows, keys=(*keys, "log.error", "alert.ack", "evidence"))
     return Panel(row(Span(f"■ {server.name} was stopped", "strong")), rows, keys=(*keys, "log.error"))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from textual.actions import SkipAction
-from textual.app import App
+from textual.app import App, ScreenError
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
 from textual.driver import Driver
@@ -123,6 +123,12 @@ class SpecdashApp(App[int]):
             *([self._colourless] if self.no_color else ()),
         )
         return [*filters, *own]
+
+    def refresh_css(self, animate: bool = True) -> None:
+        """Textual leaves its own screens out, so that the palette kept the colours of before."""
+        super().refresh_css(animate=animate)
+        with contextlib.suppress(ScreenError):
+            self.stylesheet.update(self.screen, animate=animate)
 
     def use_theme(self, name: str) -> None:
         """Other colours from now on, for every host."""

@@ -162,6 +162,9 @@ async def test_the_palette_shows_a_theme_while_it_is_looked_at(make_app: Make) -
                     break
                 await pilot.pause(0.02)
             assert app.theme == "specdash-light", "it is shown before it is chosen"
+            await settle(pilot)
+            box = app.screen.query_one("#--container")
+            assert box.styles.background.hex == app.get_css_variables()["background"].upper(), "its box, too"
             await pilot.press(*keys)
             await settle(pilot)
             assert app.theme == after

@@ -20,10 +20,14 @@ _OWN: Final = frozenset(
 )
 """Flags that change no speed, or differ by their nature from start to start."""
 _LONG: Final = 200
+_HOST: Final = frozenset({"host", "boot", "driver", "GPUs", "GPU ids"})
+"""Fields that only a look at the host gives: with any of them it was looked at."""
+_UNREAD: Final = "not read"
+"""Beginning of a value that is a reason."""
 
 
 class Difference(NamedTuple):
-    """One field; None: that side has none."""
+    """One field; None: that side was looked at and has none."""
 
     field: str
     ours: str | None
@@ -72,13 +76,58 @@ def launch_of(state: HostState, server: Server) -> str:
 
 
 def differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[Difference, ...]:
-    """Field by field, in the order of the first; boots and ids of starts are no difference."""
+    """Field by field, in the order of the first; boots and ids of starts are no difference.
+
+    A field that one side did not look at is none either: see :func:`not_seen`.
+    """
+    return tuple(one for one in _apart(ours, theirs) if not _blind(one, ours, theirs))
+
+
+def not_seen(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Fields known of one side alone since nobody looked at the other: those of ours, those of theirs."""
+    blind = [one for one in _apart(ours, theirs) if _blind(one, ours, theirs)]
+    return (
+        tuple(one.field for one in blind if not _told_of(one.ours)),
+        tuple(one.field for one in blind if not _told_of(one.theirs)),
+    )
+
+
+def _apart(ours: Mapping[str, str], theirs: Mapping[str, str]) -> list[Difference]:
     fields = dict.fromkeys((*ours, *theirs))
-    return tuple(
+    return [
         Difference(field, ours.get(field), theirs.get(field))
         for field in fields
         if field != "boot" and ours.get(field) != theirs.get(field)
-    )
+    ]
+
+
+def _blind(one: Difference, ours: Mapping[str, str], theirs: Mapping[str, str]) -> bool:
+    sides = ((one.ours, ours), (one.theirs, theirs))
+    return any(not _told_of(value) and not _has_none(one.field, value, of) for value, of in sides)
+
+
+def _told_of(value: str | None) -> bool:
+    return value is not None and not value.startswith(_UNREAD)
+
+
+def _has_none(field: str, value: str | None, of: Mapping[str, str]) -> bool:
+    """Whether it was looked at and there is none, as with a flag that is not set."""
+    on_host = not _HOST.isdisjoint(of)
+    if value is not None:
+        return False
+    if field.startswith("flag ") and not field.startswith("flag -"):  # an engine's resolved arguments
+        return any(known.startswith("flag ") and not known.startswith("flag -") for known in of)
+    if field.startswith(("flag -", "env ", "patched ")) or field in ("MIG", "container"):
+        return on_host or any(known.startswith(field[:5]) for known in of)
+    if field == "speculation":
+        return on_host or any(known.startswith("flag ") for known in of)
+    if field == "held back by":
+        return "SM clock" in of
+    if field.startswith("package "):
+        return any(known.startswith("package ") for known in of)
+    if field.startswith(("model ", "draft ")):
+        return any(known.startswith("model ") and _told_of(told) for known, told in of.items())
+    return False
 
 
 def unwanted(ours: Mapping[str, str], theirs: Mapping[str, str]) -> tuple[str, ...]:

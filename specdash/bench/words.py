@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from specdash.bench.fingerprint import Difference
+from specdash.bench.fingerprint import differences, not_seen
 from specdash.bench.record import Measured
 from specdash.bench.speculation import finding, line
 from specdash.bench.statistics import Interval, Ratio
@@ -113,16 +113,25 @@ def _plain(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_|<>[]#" else char for char in text)
 
 
-def apart(differences: Sequence[Difference], ours: str, theirs: str) -> Iterator[str]:
-    """What differs between two fingerprints, field by field."""
-    if not differences:
-        yield f"{ours} and {theirs}: nothing that was seen of the two differs"
-        return
-    yield f"{ours} and {theirs} differ in:"
-    width = max(len(one.field) for one in differences)
-    for one in differences:
-        left, right = (NONE if value is None else value for value in (one.ours, one.theirs))
-        yield f"  {one.field.ljust(width)}  {left}  →  {right}"
+def apart(ours: Mapping[str, str], theirs: Mapping[str, str], one: str, other: str) -> Iterator[str]:
+    """What differs between two fingerprints, field by field; apart from it what was seen of one alone."""
+    found = differences(ours, theirs)
+    if found:
+        yield f"{one} and {other} differ in:"
+    else:
+        yield f"{one} and {other}: nothing that was seen of the two differs"
+    width = max((len(each.field) for each in found), default=0)
+    for each in found:
+        left, right = (NONE if value is None else value for value in (each.ours, each.theirs))
+        yield f"  {each.field.ljust(width)}  {left}  →  {right}"
+    yield from unseen(ours, theirs, one, other)
+
+
+def unseen(ours: Mapping[str, str], theirs: Mapping[str, str], one: str, other: str) -> Iterator[str]:
+    """``not seen for run 1, so not compared: driver, flag --tp``."""
+    for name, fields in zip((one, other), not_seen(ours, theirs), strict=True):
+        if fields:
+            yield f"not seen for {name}, so not compared: {', '.join(fields)}"
 
 
 def run_line(run: Measured) -> tuple[str, ...]:

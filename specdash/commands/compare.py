@@ -90,7 +90,6 @@ def _representatives(chosen: Sequence[Measured]) -> list[Measured]:
 
 
 def _tell_apart(chosen: Sequence[Measured]) -> None:
-    from specdash.bench.fingerprint import differences
     from specdash.bench.words import apart
 
     two = _representatives(chosen)
@@ -100,18 +99,20 @@ def _tell_apart(chosen: Sequence[Measured]) -> None:
         ours, theirs = two
         names = (f"{ours.variant} (run {ours.id})", f"{theirs.variant} (run {theirs.id})")
         click.echo("")
-        tell(apart(differences(ours.depends, theirs.depends), *names))
+        tell(apart(ours.depends, theirs.depends, *names))
 
 
 def _document(found: Sequence[Table], chosen: Sequence[Measured]) -> dict[str, Any]:
     import msgspec
 
-    from specdash.bench.fingerprint import differences
+    from specdash.bench.fingerprint import differences, not_seen
 
     newest = _representatives(chosen)
     apart = [
-        {"from": newest[0].id, "to": other.id, "fields": [one._asdict() for one in pair]}
+        {"from": newest[0].id, "to": other.id, "fields": [one._asdict() for one in pair], "not_seen": blind}
         for other in newest[1:]
-        if (pair := differences(newest[0].depends, other.depends))
+        for pair in [differences(newest[0].depends, other.depends)]
+        for blind in [dict(zip(("ours", "theirs"), not_seen(newest[0].depends, other.depends), strict=True))]
+        if pair or any(blind.values())
     ]
     return {"tables": msgspec.to_builtins(found), "differences": apart}

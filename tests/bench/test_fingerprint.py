@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from specdash.bench.fingerprint import differences, fingerprint, launch_of, unwanted
+from specdash.bench.fingerprint import differences, fingerprint, launch_of, not_seen, unwanted
+from specdash.bench.words import apart
 from specdash.monitor.state import EnvCell, EnvRow
 from tests.tui import states
 
@@ -52,6 +53,35 @@ def test_what_differs_is_told_field_by_field() -> None:
     ]
     assert unwanted(ours, theirs) == ("version",), "variants are made of flags"
     assert unwanted({}, theirs) == ()
+
+
+def test_what_nobody_looked_at_is_no_difference() -> None:
+    """A run by URL knows neither the host nor the command line; a run on the host knows both."""
+    by_url = {"engine": "vllm", "version": "0.31"}
+    on_host = {
+        "host": "gpubox",
+        "engine": "vllm",
+        "version": "0.32",
+        "flag --enforce-eager": "set",
+        "env NCCL_ALGO": "Ring",
+        "package torch": "2.9",
+        "model weights": "not read: permission denied",
+    }
+    unknown = ("host", "flag --enforce-eager", "env NCCL_ALGO", "package torch", "model weights")
+    assert differences(by_url, on_host) == (("version", "0.31", "0.32"),)
+    assert not_seen(by_url, on_host) == (unknown, ("model weights",))
+    assert not_seen(on_host, by_url) == (("model weights",), unknown)
+    assert list(apart(by_url, on_host, "run 1", "run 2"))[-2:] == [
+        f"not seen for run 1, so not compared: {', '.join(unknown)}",
+        "not seen for run 2, so not compared: model weights",
+    ]
+
+
+def test_a_flag_that_is_not_set_is_a_difference_where_the_command_line_was_read() -> None:
+    plain = {"host": "gpubox", "engine": "vllm"}
+    eager = {**plain, "flag --enforce-eager": "set", "speculation": "EAGLE3 3 steps", "driver": "580"}
+    assert [one.field for one in differences(plain, eager)] == ["flag --enforce-eager", "speculation"]
+    assert not_seen(plain, eager) == (("driver",), ()), "a host has a driver, known or not"
 
 
 def test_a_start_is_the_same_on_another_day_and_another_after_a_restart() -> None:

@@ -9,7 +9,7 @@ from specdash.bench.fingerprint import differences
 from specdash.bench.record import Measured
 from specdash.bench.table import Row as TableRow
 from specdash.bench.table import Table
-from specdash.bench.words import HEAD, cells, rate, remarks, run_line
+from specdash.bench.words import HEAD, cells, rate, remarks, run_line, unseen
 from specdash.measuring.course import load_words
 from specdash.measuring.progress import Progress
 from specdash.tui import say
@@ -231,6 +231,8 @@ def difference_rows(ours: Measured, theirs: Measured, width: int) -> list[Row]:
             out.append(row(dim(pad(name, first)), "  ", pad(one, half), "  ", other))
     if not found:
         out += [(), row(dim("nothing else that was seen of the two differs"))]
+    for line in unseen(ours.depends, theirs.depends, f"run {ours.id}", f"run {theirs.id}"):
+        out += [(), *(row(dim(part)) for part in wrap(line, width))]
     return out
 
 

@@ -49,7 +49,7 @@ def describe_server(server: Server, now: float, target: str = "TARGET", which: s
 
     ``target`` and ``which``: how the operator calls the host, and this server where there are several.
     """
-    glyph = state_glyph(server.state, proven=server.proven_at is not None)
+    glyph = state_glyph(server.state, proven=server.proven)
     about = " · ".join(filter(None, (server.model, server.speculation, server.parallel, server.version)))
     doubt = " (suspect)" if server.verdict.word == "suspect" else ""
     yield f"{glyph} {server.name} {server.state.upper()}{doubt}   {about}"

@@ -57,9 +57,17 @@ def _token_lamp(memory: ServerMemory) -> Lamp:
     if seen_at is not None and (newest is None or newest.at < seen_at):
         return Lamp(name="token", says="yes", value="seen in its counters", at=seen_at)
     if newest is None:
-        return Lamp(name="token", says="unknown", value="not asked")
+        return _counted(memory)
     says, value = _token_answer(newest)
     return Lamp(name="token", says=says, value=value, at=newest.at, asked=True)
+
+
+def _counted(memory: ServerMemory) -> Lamp:
+    """What its counter has reached since its process began, where nobody was seen to get a token."""
+    tokens = memory.counters.tokens if memory.counters is not None else None
+    if tokens:
+        return Lamp(name="token", says="yes", value=f"{tokens:.0f} counted since it started")
+    return Lamp(name="token", says="unknown", value="not asked")
 
 
 def _token_answer(answer: Http) -> tuple[LampSays, str]:

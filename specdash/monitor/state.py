@@ -326,7 +326,7 @@ class Server(Value, frozen=True, kw_only=True):
     """From the start to READY: as watched, else by the log's own clock from its first milestone on."""
     lamps: tuple[Lamp, ...] = ()
     proven_at: float | None = None
-    """When a token last came back, unless a later one did not: what proves READY."""
+    """When a token last came back, unless a later one did not: what proves READY. See also ``proven``."""
     figures: Figures = Figures()
     tok_history: tuple[float, ...] = ()
     tok_at: tuple[float, ...] = ()
@@ -335,6 +335,12 @@ class Server(Value, frozen=True, kw_only=True):
     diagnoses: tuple[Diagnosis, ...] = ()
     log_lines: int = 0
     polls_hidden: int = 0
+
+    @property
+    def proven(self) -> bool:
+        """A token proves READY: one whose moment is known, or those that its counter has reached so far."""
+        counted = any(lamp.name == "token" and lamp.says == "yes" for lamp in self.lamps)
+        return counted or self.proven_at is not None
 
 
 class Alert(Value, frozen=True, kw_only=True):

@@ -25,17 +25,29 @@ def glyphs(memory: Memory) -> set[str]:
 
 
 def test_tokens_that_others_get_prove_it_and_were_not_asked_for() -> None:
-    quiet = second_look(first_look({}), {})
+    quiet = run(counters(1002.6, 0), memory=run(counters(1000.5, 0), memory=first_look({})))
     assert (lamp(quiet).value, glyphs(quiet)) == ("not asked", {"○"})
-    proven = run(counters(1004.0, 9100), memory=quiet)
+    proven = run(counters(1004.0, 9), memory=quiet)
     assert (lamp(proven).says, lamp(proven).value, glyphs(proven)) == ("yes", "seen in its counters", {"●"})
     told = status_document(proven.picture).servers[0].readiness["token"]
     assert (told["asked"], told["says"], told["age_s"]) == (False, "yes", 0.0)
 
 
+def test_tokens_counted_before_we_looked_prove_it_to_one_look_too() -> None:
+    once = second_look(first_look({}, running=0), {}, running=0)
+    assert (lamp(once).says, lamp(once).value, glyphs(once)) == (
+        "yes",
+        "9000 counted since it started",
+        {"●"},
+    )
+    told = status_document(once.picture).servers[0].readiness["token"]
+    assert (told["asked"], told["age_s"]) == (False, None), "when the last of them came is not known"
+    assert once.picture.servers[0].proven_at is None
+
+
 def test_prompt_tokens_alone_prove_nothing() -> None:
     def page(at: float, prompt: int) -> AnyFrame:
-        body = f"vllm:generation_tokens_total 9000.0\nvllm:prompt_tokens_total {prompt}.0\n"
+        body = f"vllm:generation_tokens_total 0.0\nvllm:prompt_tokens_total {prompt}.0\n"
         return http(at, METRICS, status=200, body=body)
 
     assert lamp(run(page(1001.0, 5), page(1003.0, 900), memory=first_look({}))).value == "not asked"

@@ -45,7 +45,7 @@ LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐",
 
 def state_span(server: Server) -> Span:
     """Glyph and word of a server's state. READY has a hollow lamp until a token proves it."""
-    glyph = state_glyph(server.state, proven=server.proven_at is not None)
+    glyph = state_glyph(server.state, proven=server.proven)
     tone = STATE_TONES.get(server.state, "plain")
     if server.verdict.word == "suspect":
         tone = "warn"

@@ -169,9 +169,12 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
     heat = "the server's own temperature" if load.temperature is None else f"temperature {load.temperature:g}"
     eos = "ignore_eos: no answer ends early" if load.ignore_eos else "answers end where the model ends them"
     yield f"{heat}; {eos}"
-    tokens = load.output * (load.requests + load.warmups) * repeat
+    sent = (load.requests + load.warmups) * repeat
     warm = f"{load.warmups} to warm up" if load.warmups else "no warm-up"
-    yield f"{load.requests} requests and {warm}, a fresh nonce in each prompt; about {tokens:,} tokens in all"
+    cost = f"{sent * load.input:,} tokens in and {sent * load.output:,} out"
+    if load.prompts != "builtin":
+        cost = f"{sent * load.output:,} tokens out, and what the prompts of {load.prompts} hold"
+    yield f"{load.requests} requests and {warm}, a fresh nonce in each; in all about {cost}"
     if load.counters:
         yield "GET /metrics before and after"
     else:

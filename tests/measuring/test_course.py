@@ -31,9 +31,19 @@ def test_the_plan_is_literal() -> None:
     assert what.steps[0].preview == (
         "POST http://127.0.0.1:8000/v1/chat/completions, model target",
         "temperature 0; ignore_eos: no answer ends early",
-        "4 requests and 2 to warm up, a fresh nonce in each prompt; about 3,000 tokens in all",
+        "4 requests and 2 to warm up, a fresh nonce in each; in all about 3,840 tokens in and 3,000 out",
         "GET /metrics before and after",
         "the load is made on gpubox; kept in the history as eagle3-3",
+    )
+
+
+def test_prompts_of_a_file_cost_what_they_hold() -> None:
+    load = msgspec.structs.replace(LOAD, prompts="mine.jsonl")
+    assert (
+        plan(Course(subject=SUBJECT, loads=(load,)), made=1.0)
+        .steps[0]
+        .preview[2]
+        .endswith("in all about 600 tokens out, and what the prompts of mine.jsonl hold")
     )
 
 

@@ -38,6 +38,19 @@ def number(version: str) -> tuple[int, ...]:
     return tuple(map(int, match[0].split("."))) if match else ()
 
 
+def same(one: str, other: str) -> bool:
+    """One release: a local part (``+cpu``, ``+cu130``) counts only where both tell it."""
+    (public, _, local), (public_too, _, local_too) = one.partition("+"), other.partition("+")
+    return public == public_too and (local == local_too or not local or not local_too)
+
+
+def needs_no_gpu(argv: Sequence[str], found: str | None) -> str | None:
+    """Why this start takes no GPU; None where it takes some, or nothing says otherwise."""
+    if flag(argv, "--device") == "cpu":
+        return "--device cpu"
+    return "a CPU build" if found is not None and "cpu" in found.partition("+")[2].split(".") else None
+
+
 def version(engine: str, python: Python | None, last_good: str | None) -> Line:
     """It is installed there, and what changed since it last worked."""
     if python is None or python.error:
@@ -49,7 +62,7 @@ def version(engine: str, python: Python | None, last_good: str | None) -> Line:
         return unknown(
             "version", f"{engine} is not known to {python.executable or 'its Python'}'s package list"
         )
-    if last_good and last_good != now:
+    if last_good and not same(last_good, now):
         return warn(
             "version", f"{engine} {last_good} → {now} since the last good launch", "mind it if it fails"
         )

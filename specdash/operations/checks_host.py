@@ -18,8 +18,11 @@ NOFILE, NPROC = 4096, 4096
 
 def gpus(state: HostState, wanted_cards: Sequence[int], wanted: int | None) -> Iterator[Line]:
     """The cards that the launch will use are there, answer, and are at their baseline."""
-    if state.gpu_error or not state.gpus:
-        yield bad("gpus", state.gpu_error or "no GPU is seen", "see `doctor`")
+    if state.gpu_error:
+        yield unknown("gpus", "not looked at: see driver")
+        return
+    if not state.gpus:
+        yield bad("gpus", "no GPU is seen", "see `doctor`")
         return
     chosen = [gpu for gpu in state.gpus if gpu.card.index in wanted_cards]
     if wanted is not None and len(chosen) < wanted:

@@ -38,6 +38,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """Name of the variable on the host that holds the server's key."""
     last_good: str | None = None
     """The engine's version at the last start that became ready."""
+    last_end: str | None = None
+    """What the same start ended with the last time."""
     missing: tuple[str, ...] = ()
     """What of a found server's start could not be read."""
     changes: tuple[FileChange, ...] = ()
@@ -120,7 +122,13 @@ def start_steps(wish: Wish, rules: Rules, lines: Sequence[Line]) -> tuple[Step, 
 
 
 def _check(wish: Wish, rules: Rules) -> Check:
-    return Check(launch=wish.launch, files=wish.files, forced=rules.forced, last_good=wish.last_good)
+    return Check(
+        launch=wish.launch,
+        files=wish.files,
+        forced=rules.forced,
+        last_good=wish.last_good,
+        last_end=wish.last_end,
+    )
 
 
 def shown(launch: Launch) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ from specdash.operations.rules import Rules
 from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
 from specdash.operations.survey import Survey, survey
-from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
+from specdash.operations.wishes import ended_with, from_found, from_profile, last_good, of_profile, variant_of
 from specdash.operations.work import Follow, Manage, Signal, Sweep
 from specdash.profile import Profile
 
@@ -174,6 +174,8 @@ class Operations:
         if env:
             changed = msgspec.structs.replace(wish.launch, env={**wish.launch.env, **env})
             wish = msgspec.structs.replace(wish, launch=changed)
+        elif variant is None and sight is None and server is not None:
+            wish = msgspec.structs.replace(wish, last_end=ended_with(server))
         if sight is not None:
             plan = await launch.prepare_restart(self._acts, sight, wish, rules=rules)
         else:

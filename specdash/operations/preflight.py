@@ -8,7 +8,7 @@ from specdash.errands import RequestError
 from specdash.monitor.commandline import launch_facts
 from specdash.operations import checks_engine, checks_host, checks_model
 from specdash.operations.acts import Hands, by_unit
-from specdash.operations.checks import Line, ok, passes, told, unknown
+from specdash.operations.checks import Line, ok, passes, told, unknown, warn
 from specdash.operations.checks_model import Folder, Speculation
 from specdash.operations.commandline import Asked, read
 from specdash.operations.context import Context
@@ -18,6 +18,7 @@ from specdash.operations.work import Check, Launch, Outcome
 
 LASTING = frozenset({"model", "draft", "disk", "ulimits", "driver", "files", "version", "flags"})
 """What is the same before and after the old server is stopped."""
+OTHER_FLAGS = "`specdash restart TARGET --variant NAME` starts it with other flags, a variant of the profile"
 
 
 async def check(ctx: Context, work: Check) -> Outcome:
@@ -60,23 +61,30 @@ async def examine(hands: Hands, work: Check, *, lasting: bool = False) -> tuple[
         )
     except RequestError as error:
         return (unknown("host", f"could not be looked at: {error.message}"),)
-    lines = [*_host(hands, work, asked, probe), *await _models(hands, asked)]
-    lines += checks_host.files(await hands.stat_files(work.files)) if work.files else []
     found = probe.python.modules.get(launch.engine) if probe.python else None
+    lines = [*_host(hands, work, asked, probe, found), *await _models(hands, asked)]
+    lines += checks_host.files(await hands.stat_files(work.files)) if work.files else []
     if by_unit(launch):
         lines.append(ok("flags", f"as {launch.how} has them in {launch.unit}"))
     elif launch.argv:
         lines.append(checks_engine.version(launch.engine, probe.python, work.last_good))
         lines += checks_engine.flags(launch.engine, launch.argv, found)
+    if work.last_end is not None:
+        words = f"the last start ended with: {work.last_end}; the same flags will likely end the same way"
+        lines.append(warn("last", words, OTHER_FLAGS))
     return tuple(line for line in lines if not lasting or line.key in LASTING)
 
 
-def _host(hands: Hands, work: Check, asked: Asked, probe: Probe) -> Iterator[Line]:
+def _host(hands: Hands, work: Check, asked: Asked, probe: Probe, found: str | None) -> Iterator[Line]:
     state, launch = hands.state, work.launch
     ports = {port.port: port for port in probe.ports}
     places = {place.path: place for place in probe.paths}
     wanted = card_indexes(launch, [gpu.card.index for gpu in state.gpus])
-    yield from checks_host.gpus(state, wanted, asked.ranks)
+    without = checks_engine.needs_no_gpu(launch.argv, found)
+    if without is None:
+        yield from checks_host.gpus(state, wanted, asked.ranks)
+    else:
+        yield ok("gpus", f"not needed: {without}")
     yield checks_host.port("port", ports.get(asked.port or -1), asked.port)
     for number in asked.rendezvous:
         yield checks_host.port("rendezvous", ports.get(number), number)
@@ -84,7 +92,7 @@ def _host(hands: Hands, work: Check, asked: Asked, probe: Probe) -> Iterator[Lin
         yield checks_host.disk("disk", places.get(path), path)
     yield checks_host.shm(probe.shm, asked.ranks or 1)
     yield checks_host.ulimits(probe.limits)
-    yield checks_host.driver(state)
+    yield checks_host.driver(state) if without is None else ok("driver", f"not needed: {without}")
 
 
 async def _models(hands: Hands, asked: Asked) -> list[Line]:

@@ -18,6 +18,12 @@ from specdash.operations.work import Check, Edit, How, Launch
 from specdash.profile import Profile, Variant
 from specdash.profile import Server as ProfileServer
 
+OF_FLAGS = frozenset(
+    "argv_mangled config_invalid context_too_long draft_hidden_size_mismatch draft_missing kv_cache_too_small"
+    " oom_capture oom_kv oom_runtime oom_weights unknown_architecture".split()
+)
+"""Diagnoses that lie in how a server was started: nothing but other flags, or another model, ends them."""
+
 
 def from_profile(name: str, server: ProfileServer, variant: Variant | None, last: str | None) -> Wish:
     """The launch that a profile describes. A variant's flags come last: the last of a flag counts."""
@@ -129,6 +135,12 @@ def last_good(journal: Journal, target: str, engine: str) -> str | None:
             if isinstance(step.work, Check) and step.work.launch.engine == engine and version:
                 return str(version)
     return None
+
+
+def ended_with(server: Server) -> str | None:
+    """What a server died of, where the same flags would meet it again."""
+    root = next((one for one in server.diagnoses if one.root and one.severity == "error"), None)
+    return root.summary if root is not None and root.key in OF_FLAGS else None
 
 
 def listed(servers: Sequence[Server]) -> str:

@@ -103,6 +103,8 @@ class Check(Job, frozen=True, kw_only=True, tag="check"):
     forced: tuple[str, ...] = ()
     last_good: str | None = None
     """The engine's version at the last start that became ready."""
+    last_end: str | None = None
+    """What the same start ended with the last time."""
 
 
 class Start(Job, frozen=True, kw_only=True, tag="start"):

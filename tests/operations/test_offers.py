@@ -203,6 +203,26 @@ async def test_a_known_fix_is_offered_for_a_diagnosis_and_for_what_the_preflight
         await operations.patch(dead)
 
 
+async def test_the_same_flags_after_an_end_that_lay_in_them_are_warned_of_and_other_flags_named(
+    host: FakeHost, offering: Offering
+) -> None:
+    sglang(host)
+    operations = offering()
+    await seen(operations.sightings)
+    bury(host)
+
+    async def preview(key: str) -> str:
+        why = msgspec.structs.replace(diagnosis(key), summary="out of GPU memory")
+        dead = msgspec.structs.replace(host.state.servers[0], state="crashed", gone_at=1.0, diagnoses=(why,))
+        plan = (await operations.restart(dead)).plan
+        return "\n".join(line for step in plan.steps for line in step.preview if " last: " in line)
+
+    told = await preview("oom_capture")
+    assert told.startswith("▲ last: the last start ended with: out of GPU memory; the same flags")
+    assert "`specdash restart TARGET --variant NAME`" in told
+    assert await preview("rank_killed_sigkill") == "", "no flag ends that"
+
+
 async def test_a_red_draft_of_another_kind_is_no_known_fix(host: FakeHost, offering: Offering) -> None:
     operations = offering()
     dead = await _crashed(host, operations)

@@ -233,6 +233,50 @@ async def test_a_changed_engine_version_is_said_and_stops_nothing(host: FakeHost
 
 
 @pytest.mark.parametrize(
+    ("before", "now", "changed"),
+    [
+        ("0.32.0", "0.32.0+cpu", False),
+        ("0.32.0+cpu", "0.32.0", False),
+        ("0.32.0+cpu", "0.32.0+cpu", False),
+        ("0.32.0+cu129", "0.32.0+cu130", True),
+        ("0.32.0", "0.32.1+cpu", True),
+        ("0.32.0", "0.32.0.post1", True),
+    ],
+)
+async def test_a_local_part_of_a_version_that_one_side_does_not_tell_is_no_change(
+    host: FakeHost, before: str, now: str, changed: bool
+) -> None:
+    host.probe = {"python": {"version": "3.12", "modules": {"vllm": now}}}
+    [line] = of(
+        await lines(host, "vllm serve /models/target --port 8000", engine="vllm", last_good=before), "version"
+    )
+    assert line.startswith("▲") == changed
+    assert ("since the last good launch" in line) == changed
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "why"),
+    [
+        ("0.32.0+cpu", "", "a CPU build"),
+        ("0.32.0", "--device cpu", "--device cpu"),
+        ("0.32.0+cu130", "", None),
+    ],
+)
+async def test_a_build_for_the_cpu_needs_neither_cards_nor_driver(
+    host: FakeHost, version: str, flags: str, why: str | None
+) -> None:
+    host.cards, host.gpus_error = 0, "libnvidia-ml.so.1 is not there"
+    host.probe = {"python": {"version": "3.12", "modules": {"vllm": version}}}
+    found = await lines(host, f"vllm serve /models/target --port 8000 {flags}", engine="vllm")
+    if why is None:
+        assert red(found) == ["driver"]
+    else:
+        assert red(found) == []
+        assert of(found, "gpus") == [f"✓ gpus: not needed: {why}"]
+        assert of(found, "driver") == [f"✓ driver: not needed: {why}"]
+
+
+@pytest.mark.parametrize(
     ("version", "flag", "seen"),
     [
         ("0.5.16", "--cuda-graph-max-bs 16", None),
@@ -284,10 +328,11 @@ async def test_a_name_on_the_hub_is_looked_up_in_the_cache(host: FakeHost) -> No
     assert of(await lines(host, argv, env), "model")[0].startswith("✓ model: 1 weight file")
 
 
-async def test_a_dead_driver_is_red_once_for_cards_and_driver(host: FakeHost) -> None:
+async def test_a_dead_driver_is_one_red_line_and_one_word_to_force(host: FakeHost) -> None:
     host.cards, host.gpus_error = 0, "driver/library version mismatch"
     found = await lines(host)
-    assert red(found)[:1] == ["gpus"]
+    assert red(found) == ["driver"]
+    assert of(found, "gpus") == ["? gpus: not looked at: see driver"]
     assert of(found, "driver") == ["✖ driver: driver/library version mismatch — see `doctor`"]
 
 

@@ -23,7 +23,12 @@ from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
 from tests.tui.reading import SIZES, settle
 
 Compare = Callable[..., bool]
-HANDS = SimpleNamespace(desk=SimpleNamespace(running=False, plan=None), cut_off=lambda: None, variants=())
+HANDS = SimpleNamespace(
+    desk=SimpleNamespace(running=False, plan=None),
+    cut_off=lambda: None,
+    variants=(),
+    starts=lambda server: True,
+)
 """Somebody could act, and nothing is at work."""
 
 

@@ -299,6 +299,11 @@ def ended(
                 f"{say.gib(held)} GiB of GPU memory are still held by what is left of it.", width, "orphan"
             )
         out += key_rows(*hands)
+        if acts and starts and root is not None and any("--" in remedy for remedy in root.remedy):
+            other = (
+                f"Other flags: `specdash restart {state.target} --variant NAME`, a variant of the profile."
+            )
+            out += text_rows(other, width, "dim")
         if acts and not starts:
             out += text_rows(NOT_SEEN, width, "dim")
         return [*out, *text_rows("A new server is picked up within 2 s.", width, "dim")]

@@ -106,11 +106,9 @@ class Measuring:
 
     def press(self) -> None:
         """B: measure the chosen server; while one runs, stop it without asking."""
-        here = self.here
-        if here.benchmark is not None and here.under_way:
-            here.benchmark.stop()
-            self._board.apply()
+        if self.stop():
             return
+        here = self.here
         operations, server = here.source.operations, self._board.server
         if operations is None or here.source.state.link.state != "live":
             words = f"not connected to {here.source.target}: nothing can be measured"
@@ -121,6 +119,14 @@ class Measuring:
             self._board.flash(row(dim("no server lives here: nothing to measure")))
         else:
             self._work(self._offer(here), "bench")
+
+    def stop(self) -> bool:
+        """End the one that runs, from whichever sheet lies over the dashboard; False where none does."""
+        if self.here.benchmark is None or not self.here.under_way:
+            return False
+        self.here.benchmark.stop()
+        self._board.apply()
+        return True
 
     async def _offer(self, here: Bench) -> None:
         from specdash.measuring.offering import Offering

@@ -143,8 +143,12 @@ async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(
         await pilot.press("q")
         await until(pilot, "is being measured")
         await _back(pilot, "escape")
+        assert "B stop " in screen_text(app).splitlines()[-1], "what it does now"
+        await pilot.press("4")
+        await until(pilot, "B stops it · space marks")
         await pilot.press("B")
-        await until(pilot, "does not count: stopped before its end")
+        text = await until(pilot, "does not count: stopped before its end")
+        assert "B stops it" not in text
         assert host.verbs == ["bench", "bench_stop"]
         assert kept() == [("baseline", ("stopped before its end",))]
 

@@ -345,6 +345,7 @@ class Dashboard(Telling):
             acts=self._can_act,
             idle=self._idle(),
             live=self.state.link.state in ("live", "stale"),
+            measuring=self.measuring.here.under_way,
         )
         self.query_one(KeyLine).look(now, searching=self.has_class("-searching"))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -15,16 +15,35 @@ from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, dim, row
 from specdash.tui.widgets.painted import Painted, set_frame
 
+if TYPE_CHECKING:
+    from specdash.tui.measuring import Measuring
+
+BENCH = BY_ID["bench.run"]
 Say = Callable[[int], Sequence[Row]]
 """What there is to read, for a width."""
 Title = Callable[[], Row]
 
 
 class Live(ModalScreen[None]):
-    """A screen over the dashboard that looks again whenever the dashboard does."""
+    """A screen over the dashboard that looks again whenever the dashboard does. B stops a benchmark, too."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding(",".join(BENCH.keys), "stop_benchmark", show=False, id=BENCH.id)
+    ]
 
     def look(self) -> None:
         """Say what is so now."""
+
+    @property
+    def measuring(self) -> Measuring | None:
+        """The measuring side of the dashboard below."""
+        found = getattr(self.app, "board", None)
+        return found.measuring if found is not None else None
+
+    def action_stop_benchmark(self) -> None:
+        """End the benchmark that runs; a new one is asked for on the dashboard."""
+        if self.measuring is not None:
+            self.measuring.stop()
 
 
 class Sheet(Painted):

@@ -11,7 +11,7 @@ from textual.containers import VerticalScroll
 
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, dim, row, wrap
-from specdash.tui.screens.overlay import Live, Overlay, Sheet
+from specdash.tui.screens.overlay import BENCH, Live, Overlay, Sheet
 from specdash.tui.widgets.benchrows import difference_rows, run_rows
 from specdash.tui.widgets.painted import set_frame
 
@@ -61,8 +61,10 @@ class RunsScreen(Live):
     def look(self) -> None:
         """Say what is so now."""
         box = self.query_one(VerticalScroll)
-        keys = dim("space marks · d differs · enter all of it · esc leaves")
-        set_frame(box, row(Span(self._title, "strong")), row(keys), box.size.width or self.app.size.width)
+        runs = self.measuring is not None and self.measuring.here.under_way
+        stops = row(Span(BENCH.label, "key", BENCH.id), dim(" stops it · ")) if runs else ()
+        keys = row(stops, dim("space marks · d differs · enter all of it · esc leaves"))
+        set_frame(box, row(Span(self._title, "strong")), keys, box.size.width or self.app.size.width)
         self.query_one(Sheet).redraw()
 
     @property

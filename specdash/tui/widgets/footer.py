@@ -38,6 +38,8 @@ class Moment:
     """Ids of the actions that would find nothing to do."""
     live: bool = True
     """The connection lives: ``r`` looks again; else it connects again."""
+    measuring: bool = False
+    """A benchmark runs: its key stops it."""
 
 
 def _panes() -> Row:
@@ -55,6 +57,8 @@ def _fits(action: Action, now: Moment) -> bool:
 
 
 def _verb(action: Action, now: Moment) -> str:
+    if action.id == "bench.run" and now.measuring:
+        return "stop"
     return "reconnect" if action.id == "conn.retry" and not now.live else action.verb
 
 

@@ -158,7 +158,8 @@ def _took(server: Server) -> str:
 def _after(earlier: Server) -> str:
     """How long it had stood still."""
     stopped = [one.age_s for one in earlier.verdict.reasons if is_stopped(one) and one.age_s is not None]
-    still = max((*stopped, earlier.verdict.since_s or 0.0))
+    flat = [one.age_s for one in earlier.verdict.reasons if one.says == "flat" and one.age_s is not None]
+    still = max((*stopped, earlier.verdict.since_s or 0.0, min(flat, default=0.0)))
     return f" after {ago(still)}" if still >= 1 else ""
 
 
@@ -187,6 +188,7 @@ def _what_happened(server: Server) -> str:
         )
         stopped = [reason.value for reason in server.verdict.reasons if is_stopped(reason)]
         if stopped:
+            still = still if server.verdict.limit_s is not None else ""  # that it is stopped called it
             return f"{server.name} stalled{where}: {', '.join(stopped[:2])}{still}"
         who = f" ({', '.join(server.lagging)} holds the others up)" if len(server.lagging) == 1 else ""
         return f"{server.name} stalled{where}{still}{who}"

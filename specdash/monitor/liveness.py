@@ -41,12 +41,15 @@ def assess(evidence: Evidence, limits: Limits, learned: Learned | None = None) -
         word = "suspect" if doubts else "ready"
         idle = _idle(evidence, _reasons(signs, ignored))
         return Verdict(word=word, since_s=quiet_s, limit_s=None, reasons=(*doubts, *idle), by=by)
+    held_s = max((reason.age_s for reason in at_once if reason.age_s is not None), default=None)
     if phase == "serving" and not evidence.busy:
         # Without work nothing else can stand still: what counts is how long this process has.
-        held_s = max((reason.age_s for reason in at_once if reason.age_s is not None), default=None)
         halted = (*at_once, *_idle(evidence, _reasons(signs, ignored)))
         return Verdict(word="stalled", since_s=held_s, limit_s=None, reasons=halted, by="process")
     suspect_s, stalled_s = limit_of(limits, phase, learned, evidence.nodes)
+    if held_s is not None and (quiet_s is None or quiet_s < held_s + stalled_s):
+        # No limit called it: it counts from what did, unless all stood still for long before that was seen.
+        return Verdict(word="stalled", since_s=held_s, limit_s=None, reasons=reasons, by="process")
     if at_once or (quiet_s is not None and quiet_s >= stalled_s):
         word = "stalled"
     elif doubts:

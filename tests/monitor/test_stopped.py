@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from specdash.monitor.polling import HEALTH
+from specdash.tui.widgets.rail import meter_row
 from tests.monitor.frames_of import hello, http, processes, run, tick
 from tests.monitor.vllm_frames import READY, STATS, STOPPED, counters, family, first_look, second_look, told
 
@@ -29,6 +30,19 @@ def test_a_stopped_worker_of_an_idle_server_is_said_at_once_and_a_stall_after_fi
     assert "Worker 102 stopped" in memory.picture.servers[0].truth
     later = run(processes(1005.2, *family(worker="T")), tick(1005.3), memory=memory)
     assert later.picture.servers[0].state == "stalled"
+
+
+def test_a_stall_called_at_once_counts_from_the_stop_and_has_no_limit_to_measure() -> None:
+    memory = second_look(first_look(STOPPED), STOPPED)
+    server = memory.picture.servers[0]
+    verdict = server.verdict
+    assert (verdict.word, verdict.limit_s, verdict.by) == ("stalled", None, "process")
+    assert verdict.since_s == verdict.reasons[0].age_s
+    assert "limit" not in server.truth
+    assert meter_row(server, 12) == ()
+    assert "no progress for" not in memory.picture.alerts[-1].text, (
+        "what it did before we looked is not known"
+    )
 
 
 def test_a_debugger_that_looks_for_a_moment_stalls_nothing() -> None:

@@ -81,6 +81,7 @@ def _quantiles(now: Buckets, base: Buckets | None) -> Latency | None:
         return None
     p50, over50 = quantile(now.bounds, counts, 0.5)
     p90, over90 = quantile(now.bounds, counts, 0.9)
+    most = next(bound for bound, count in zip(now.bounds, counts, strict=True) if count >= counts[-1])
     return Latency(
         at=now.at,
         p50_ms=p50 * 1000,
@@ -88,6 +89,7 @@ def _quantiles(now: Buckets, base: Buckets | None) -> Latency | None:
         p50_least=over50,
         p90_least=over90,
         counted=round(counts[-1]),
+        most_ms=None if math.isinf(most) else most * 1000,
         window_s=None if base is None else now.at - base.at,
     )
 

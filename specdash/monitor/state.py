@@ -244,6 +244,8 @@ class Latency(Value, frozen=True, kw_only=True):
     p90_least: bool = False
     counted: int
     """Requests (or tokens) behind it."""
+    most_ms: float | None = None
+    """All of them took at most so long: the slowest one's bucket ends there; None: it has no end."""
     window_s: float | None = None
     """The stretch that they were counted in; None: since the server's start."""
 

@@ -25,7 +25,7 @@ def untold(memory: ServerMemory, figures: Figures) -> dict[str, str]:
         out["accept_len"] = f"{source} does not tell"
     for name in ("ttft", "itl"):
         if getattr(figures, name) is None:
-            out[name] = _latency(memory, HISTOGRAMS[name])
+            out[name] = _latency(memory, HISTOGRAMS[name], seen=figures.ttft is not None)
     if figures.requests is None and figures.source != METRICS:
         out["requests"] = _latency(memory, FINISHED)
     return out
@@ -39,19 +39,22 @@ def _speed(figures: Figures) -> str:
     return "its figures stand still" if figures.running else "not told"
 
 
-def _latency(memory: ServerMemory, names: tuple[str, ...]) -> str:
+def _latency(memory: ServerMemory, names: tuple[str, ...], *, seen: bool = False) -> str:
     """Histograms stand in the metrics page alone."""
     if METRICS in memory.lacks:
         return "needs --enable-metrics" if memory.family.engine == "sglang" else f"no {METRICS} here"
     answer = memory.answers.get(METRICS)
     if answer is None:
         return "not asked yet" if memory.good_at else "it does not answer"
-    return _why_not(answer, names)
+    return _why_not(answer, names, seen=seen)
 
 
-def _why_not(answer: Http, names: tuple[str, ...]) -> str:
+def _why_not(answer: Http, names: tuple[str, ...], *, seen: bool) -> str:
+    """``seen``: some request had its first token."""
     if answer.error is not None:
         return f"{METRICS}: {answer.error}"
     if answer.status != 200:
         return f"{METRICS}: {answer.status}"
-    return "no request yet" if any(name in answer.body for name in names) else f"{METRICS} has none"
+    if not any(name in answer.body for name in names):
+        return f"{METRICS} has none"
+    return "no second token yet" if names is ITL and seen else "no request yet"

@@ -127,6 +127,25 @@ def test_beside_the_load_page_the_metrics_page_adds_latencies_and_nothing_else()
     assert _served(page, loads).ttft == figures.ttft
 
 
+def test_after_answers_of_one_token_it_is_a_second_token_that_is_missing() -> None:
+    itl = 'sglang:inter_token_latency_seconds_bucket{le="+Inf"} 0.0\n'
+    both = METRICS_BODY + 'sglang:inter_token_latency_seconds_bucket{le="0.1"} 0.0\n' + itl
+    loads = http(1003.0, LOADS, status=200, body=LOADS_BODY)
+    assert (
+        _served(http(1002.0, METRICS, status=200, body=both), loads).missing["itl"] == "no second token yet"
+    )
+    unused = http(1002.0, METRICS, status=200, body=both.replace("4.0", "0.0"))
+    assert _served(unused, loads).missing["itl"] == "no request yet"
+
+
+def test_all_took_at_most_the_bound_of_the_slowest_ones_bucket() -> None:
+    watch = take(take(Watch(), reading(0, 5, 5, 5, 5)), reading(10, 6, 7, 7, 7))
+    assert watch.shown is not None
+    assert watch.shown.most_ms == pytest.approx(200)
+    assert (watch := take(watch, reading(20, 6, 7, 7, 8))).shown is not None
+    assert watch.shown.most_ms is None, "the slowest lies above every bound"
+
+
 def test_a_latency_that_is_missing_says_why() -> None:
     loads = http(1003.0, LOADS, status=200, body=LOADS_BODY)
     for answer, why in (

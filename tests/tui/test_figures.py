@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from specdash.monitor.state import HostState
+from specdash.monitor.state import HostState, Latency
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.figures import one_line, speed_chart, table
 from tests.tui import panes, states
@@ -20,6 +20,20 @@ def test_latencies_are_quantiles_with_what_they_were_made_of() -> None:
     assert "          34 requests in 1:00, 2 s ago" in text
     wide = told(panes.measured(), 90)
     assert "          interpolated from its histograms: 34 requests in 1:00, 2 s ago" in wide
+
+
+@pytest.mark.parametrize(
+    ("most", "says"), [(100.0, "TTFT      ≤ 100 ms   n = 1"), (None, "TTFT      slowest ≥ 58.0 ms   n = 1")]
+)
+def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str) -> None:
+    state = panes.measured()
+    one = Latency(at=state.now, p50_ms=50.0, p90_ms=58.0, counted=1, most_ms=most, window_s=39.0)
+    figures = msgspec.structs.replace(state.servers[0].figures, ttft=one)
+    server = msgspec.structs.replace(state.servers[0], figures=figures)
+    text = [text_of(line) for line in table(server, state.now, 80)]
+    assert says in text
+    assert "by the bounds of its histograms: 1 request in 0:39" in "\n".join(text)
+    assert "p50" not in text_of(one_line(server, 120))
 
 
 def test_a_mean_is_called_a_mean() -> None:

@@ -17,6 +17,8 @@ LOW = 30
 WIDE = 56
 """Cells from which the chart is taller."""
 NAME_CELLS = 10
+FEW = 10
+"""Fewer have no median and no 90th percentile: what is interpolated in a bucket would be made up."""
 OLD_S = 15.0
 """Figures older than that are marked."""
 
@@ -32,7 +34,9 @@ def _parts(figures: Figures) -> list[Row]:
         out.append(row(dim("KV "), Span(f"{figures.kv_pct:.1f} %")))
     if figures.accept_len is not None:
         out.append(row(dim("accept "), Span(f"{figures.accept_len:.2f}")))
-    if figures.ttft is not None:
+    if figures.ttft is not None and figures.ttft.counted < FEW:
+        out.append(row(dim("TTFT "), _few(figures.ttft)))
+    elif figures.ttft is not None:
         p50 = say.number(figures.ttft.p50_ms, "ms", digits=0)
         out.append(row(dim("TTFT p50 "), Span(f"≥ {p50}" if figures.ttft.p50_least else p50)))
     elif figures.ttft_ms is not None:
@@ -88,8 +92,17 @@ def _load(figures: Figures) -> Row | None:
 def _latency(told: Latency | None) -> Row | None:
     if told is None:
         return None
+    if told.counted < FEW:
+        return _few(told)
     p50, p90 = _ms(told.p50_ms, least=told.p50_least), _ms(told.p90_ms, least=told.p90_least)
     return row(dim("p50 "), p50, dim("   p90 "), p90)
+
+
+def _few(told: Latency) -> Row:
+    """What is certain of a handful, of which no share can be told: ``≤ 100 ms   n = 1``."""
+    if told.most_ms is None:
+        return row(dim("slowest "), _ms(told.p90_ms, least=True), dim(f"   n = {told.counted}"))
+    return row(f"≤ {_ms(told.most_ms)}", dim(f"   n = {told.counted}"))
 
 
 def _basis(told: Latency | None, now: float, width: int) -> list[Row]:
@@ -99,7 +112,9 @@ def _basis(told: Latency | None, now: float, width: int) -> list[Row]:
     many = say.plural(told.counted, "request")
     window = "since its start" if told.window_s is None else f"in {say.clock(told.window_s)}"
     base = f"{many} {window}, {say.age(now - told.at)} ago"
-    forms = (f"interpolated from its histograms: {base}", f"interpolated: {base}", base)
+    forms: tuple[str, ...] = (f"interpolated from its histograms: {base}", f"interpolated: {base}", base)
+    if told.counted < FEW:
+        forms = (f"by the bounds of its histograms: {base}", base)
     text = next((form for form in forms if len(form) + NAME_CELLS <= width), base)
     return [cut(row(" " * NAME_CELLS, dim(text)), width)]
 

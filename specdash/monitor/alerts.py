@@ -83,18 +83,25 @@ def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[
 _RANKS = {"error": 2, "warning": 1, "info": 0}
 
 
-def foremost(alerts: tuple[Alert, ...]) -> Alert | None:
+def foremost(alerts: tuple[Alert, ...], shown: str | None = None) -> Alert | None:
     """The one that is shown, acknowledged and snoozed first: the gravest that is not over, then the newest.
 
-    What a later word about the same subject has overtaken (``moved again``) is over.
+    What a later word about the same subject has overtaken (``moved again``) is over. ``shown``: the key of
+    the server on the screen; what is wrong with it comes before what is wrong with others.
     """
     spoken = {_subject(alert): alert.at for alert in alerts}  # oldest first: the last word counts
 
-    def weight(alert: Alert) -> tuple[int, float]:
-        over = spoken[_subject(alert)] > alert.at
-        return -1 if over else _RANKS[alert.severity], alert.at
+    def weight(alert: Alert) -> tuple[bool, int, float]:
+        rank = -1 if spoken[_subject(alert)] > alert.at else _RANKS[alert.severity]
+        return shown is not None and about(alert.key) == shown and rank > 0, rank, alert.at
 
     return max(alerts, key=weight, default=None)
+
+
+def about(key: str) -> str | None:
+    """Key of the server that the alert of this key is about; None: it is about something else."""
+    subject = key.partition("/")[0]
+    return subject.removeprefix("server:") if subject.startswith("server:") else None
 
 
 def _subject(alert: Alert) -> str:

@@ -236,6 +236,8 @@ class Acting:
 
     async def _perform(self, host: Standing, operations: Operations, plan: Plan) -> None:
         self._seen(host, plan.kind)
+        if host is self.here:
+            self._board.picked = True  # whoever acts on a server has chosen it: it keeps the view
         host.ended = host.cut_off = None
         began = self.now
         try:

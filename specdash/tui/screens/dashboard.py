@@ -27,7 +27,7 @@ from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Live
 from specdash.tui.screens.telling import Telling
-from specdash.tui.staying import acknowledged, let_go, server_of, takes_over
+from specdash.tui.staying import acknowledged, concerns, elsewhere, let_go, takes_over
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip, choices
 from specdash.tui.widgets.figures import FiguresPane
@@ -214,7 +214,9 @@ class Dashboard(Telling):
         if shown is None:
             first = let_go(self.state) or next((server.key for server in servers), None)
             self.chosen, self.picked = Choice(self.chosen.host, first), False
-        elif onto := takes_over(self.state, shown, picked=self.picked, plan=self._plan_here):
+        elif onto := takes_over(
+            self.state, shown, picked=self.picked, plan=self.acting.plan if self.plan_of_shown else None
+        ):
             self.chosen, self.picked = Choice(self.chosen.host, onto), False
 
     def leave_ended(self, alert: str | None = None) -> None:
@@ -303,15 +305,15 @@ class Dashboard(Telling):
     @property
     def plan_of_shown(self) -> bool:
         """The plan that runs or has just ended is about the shown server."""
-        plan = self.acting.plan
-        return plan is not None and server_of(plan, self.state.servers) == self.chosen.server
+        plan, shown = self.acting.plan, self.server
+        return plan is not None and shown is not None and concerns(plan, shown)
 
     @property
     def _plan_here(self) -> Plan | None:
         """The plan for the steps; one about another server has no place above the steps of this one."""
         plan = self.acting.plan
-        about = server_of(plan, self.state.servers) if plan is not None else None
-        return plan if about is None or self.plan_of_shown else None
+        another = plan is not None and elsewhere(plan, self.server, self.state.servers)
+        return None if another else plan
 
     def _look_log(self) -> None:
         server = self.server

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from textual.widget import Widget
 
-from specdash.monitor.alerts import foremost
 from specdash.tui.acting import ACTING_HANDLERS
 from specdash.tui.listing import LISTING_HANDLERS
 from specdash.tui.measuring import MEASURING_HANDLERS
@@ -147,12 +146,19 @@ def _freeze(board: Dashboard) -> None:
 
 
 def _acknowledge(board: Dashboard) -> None:
-    first = foremost(board.state.alerts)
-    if board.acting.acknowledge() or board.measuring.acknowledge() or board.listing.playing.acknowledge():
+    first = board.foremost
+    mine = board.plan_of_shown
+    if board.acting.acknowledge():
+        if mine:
+            board.leave_ended()
+        board.apply()
+    elif board.measuring.acknowledge() or board.listing.playing.acknowledge():
         board.apply()
     elif first is not None:
         board.source.acknowledge(first.key)
-        board.apply()
+        board.leave_ended(first.key)
+    else:
+        board.leave_ended()
 
 
 def _retry(board: Dashboard) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from specdash.errors import SpecdashError
-from specdash.monitor.alerts import foremost
 from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.overlay import Overlay
@@ -23,13 +22,13 @@ LONG_FLASH_S: Final = 15.0
 
 
 def _snooze(board: Dashboard) -> None:
-    first = foremost(board.state.alerts)
+    first = board.foremost
     if first is None:
         board.flash(row(dim("no alert to snooze")))
         return
     board.remind(first.key)
     board.source.snooze(first.key)
-    board.apply()
+    board.leave_ended(first.key)
     board.flash(row(Span("snoozed"), dim(" for ten minutes: it comes back if it still holds")))
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from specdash.monitor.alerts import foremost
-from specdash.monitor.state import HostState
+from specdash.monitor.alerts import about, foremost
+from specdash.monitor.state import Alert, HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
 from specdash.tui.paint import Row, Span, cut, dim, row, spread, width_of
@@ -13,20 +13,21 @@ from specdash.tui.widgets.painted import Painted
 HELP: Row = row(dim("   "), Span("?", "key", "help"), Span(" keys", "dim", "help"))
 
 
-def alert_row(state: HostState, width: int, *, watch_only: bool = False, hint: str = "") -> Row:
-    """The foremost alert, its age, the key that helps, and how many there are; without any, the hint."""
-    first = foremost(state.alerts)
+def alert_row(
+    state: HostState, width: int, *, watch_only: bool = False, hint: str = "", shown: str | None = None
+) -> Row:
+    """The foremost alert, its age, the key that helps, and how many there are; without any, the hint.
+
+    ``shown``: the key of the server on the screen. Keys act on it: an alert about another one names the key
+    that goes there.
+    """
+    first = foremost(state.alerts, shown)
     if first is None:
         told = row(dim(f" {hint or 'no alerts'}" if state.host is not None else ""))
         helped = row(told, HELP) if hint and told else told
         return helped if width_of(helped) <= width else cut(told, width)
     tone = SEVERITY_TONES[first.severity]
-    action = BY_ID.get(first.next_key or "")
-    helps = action is not None and allowed(action, watch_only=watch_only)
-    helper: Row = ()
-    if helps and action is not None:
-        words = action.verb if action.risk == "hard" else action.help
-        helper = row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
+    helper = _helper(first, shown, watch_only=watch_only)
     left = row(Span(f" {SEVERITY_GLYPHS[first.severity]} ", tone), Span(first.text, tone))
     right = f"{say.age(state.now - first.at)} ago"
     if len(state.alerts) > 1:
@@ -34,6 +35,18 @@ def alert_row(state: HostState, width: int, *, watch_only: bool = False, hint: s
     if width_of(left) + width_of(helper) + len(right) + 3 <= width:  # half a hint is none
         left = row(left, helper)
     return spread(left, row(Span(right, "dim", "view.events"), " "), width)
+
+
+def _helper(alert: Alert, shown: str | None, *, watch_only: bool) -> Row:
+    """The key that goes on from here, where there is one."""
+    id_, words = alert.next_key or "", ""
+    if shown is not None and about(alert.key) not in (None, shown):
+        id_, words = "pane.strip" if alert.alarm else "", "goes to it"
+    action = BY_ID.get(id_)
+    if action is None or not allowed(action, watch_only=watch_only):
+        return ()
+    words = words or (action.verb if action.risk == "hard" else action.help)
+    return row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
 
 
 class AlertLine(Painted):
@@ -44,14 +57,24 @@ class AlertLine(Painted):
     message: Row | None = None
     plan: Row = ()
     hint = ""
+    server_key: str | None = None
 
-    def look(self, state: HostState, *, watch_only: bool, plan: Row = (), hint: str = "") -> None:
-        """Show another picture.
+    def look(
+        self,
+        state: HostState,
+        *,
+        watch_only: bool,
+        plan: Row = (),
+        hint: str = "",
+        shown: str | None = None,
+    ) -> None:
+        """Show another picture, beside the server whose key is ``shown``.
 
         ``plan``: a plan that runs or has just ended, told before the alerts. ``hint``: told where there is
         none of both.
         """
         self.state, self.watch_only, self.plan, self.hint = state, watch_only, plan, hint
+        self.server_key = shown
         self.redraw()
 
     def say(self, message: Row | None) -> None:
@@ -67,4 +90,5 @@ class AlertLine(Painted):
             return [row(" ", self.plan)]
         if self.state is None:
             return [()]
-        return [alert_row(self.state, width, watch_only=self.watch_only, hint=self.hint)]
+        told = {"watch_only": self.watch_only}
+        return [alert_row(self.state, width, hint=self.hint, shown=self.server_key, **told)]

@@ -37,7 +37,7 @@ def sentence_rows(
     else:
         out.append(cut(row(standing_row(state, server), "  ", dim(server.name)), width))
         out += text_rows(server.truth, width, "dim" if state.old else truth_tone(server))
-    first = foremost(state.alerts)
+    first = foremost(state.alerts, server.key if server is not None else None)
     if first is not None and first.severity != "info":
         told = f"{SEVERITY_GLYPHS[first.severity]} {first.text}"
         out += text_rows(told, width, SEVERITY_TONES[first.severity], 2)

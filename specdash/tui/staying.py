@@ -1,0 +1,63 @@
+"""Which server keeps the view when it has ended, and which one takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from specdash.monitor.alerts import about
+from specdash.monitor.state import HostState, Server
+from specdash.operations.plan import Plan
+from specdash.tui.widgets.choices import open_servers
+
+STARTS = ("restart", "launch")
+SLACK_S = 2.0
+"""The kernel counts starts by ticks: one right after an end may seem to lie a little before it."""
+
+
+def concerns(plan: Plan, server: Server) -> bool:
+    """The plan ends this server, or starts it or its successor."""
+    starts = plan.kind in STARTS and plan.subject.partition(" (pid ")[0] == server.name
+    return starts or plan.subject.endswith(f"(pid {server.pid})")
+
+
+def elsewhere(plan: Plan, shown: Server | None, servers: Iterable[Server]) -> bool:
+    """The plan is about another server than the one shown; else about it, about cards or a file."""
+    if shown is not None and concerns(plan, shown):
+        return False
+    return any(concerns(plan, one) for one in servers)
+
+
+def takes_over(state: HostState, shown: Server, *, picked: bool, plan: Plan | None) -> str | None:
+    """Key of the server that takes the place of ``shown``, which has ended; None: it keeps the view.
+
+    A neighbour that lived beside it never does. A crash waits until it is acknowledged; what the operator
+    chose or ended waits for its own successor, anything else for the next start. ``plan``: one
+    that may start its successor.
+    """
+    ended = shown.gone_at
+    if ended is None or shown.key in open_servers(state):
+        return None
+    since = shown.started_at if shown.found_dead else ended - SLACK_S
+    later = [one for one in state.servers if one.gone_at is None and one.started_at >= since]
+    own = next((one.key for one in later if _alike(one, shown)), None)
+    started = plan is not None and plan.kind in STARTS
+    if own is not None or (picked and not started):
+        return own
+    return later[0].key if later else None
+
+
+def let_go(state: HostState) -> str | None:
+    """Key of the server to look at after one that ended was acknowledged: one that lives."""
+    return next((one.key for one in state.servers if one.gone_at is None), None)
+
+
+def acknowledged(state: HostState, shown: Server | None, alert: str | None) -> bool:
+    """With this alert (None: with the end of its plan) the end of the shown server was seen: it may leave."""
+    if shown is None or shown.gone_at is None or shown.key in open_servers(state):
+        return False
+    return alert is None or about(alert) == shown.key
+
+
+def _alike(new: Server, old: Server) -> bool:
+    """It serves in the place of the other: the same engine on the same port."""
+    return new.name == old.name or (new.engine == old.engine and new.port is None and new.model == old.model)

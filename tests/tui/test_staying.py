@@ -1,0 +1,121 @@
+"""Which server keeps the view when it has ended: the next key must not act on a neighbour."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from specdash.monitor.state import Alert, HostState, Server
+from specdash.tui.paint import text_of
+from specdash.tui.staying import takes_over
+from specdash.tui.widgets.alerts import alert_row
+from tests.operations.fakehost import server as other_server
+from tests.operations.fakeworld import Proc
+from tests.tui import states
+from tests.tui.actors import HostSource, serving
+from tests.tui.conftest import Make
+from tests.tui.reading import screen_lines, screen_text, settle, until
+from tests.tui.test_acting import focused, open_dialog
+
+OLD = states.server(state="stopped", gone_at=states.NOW - 5)
+NEIGHBOUR = states.server(key="9:9", pid=9, name="vllm:8477", engine="vllm", port=8477, state="ready")
+AGAIN = states.server(key="7:7", pid=7, started_at=states.NOW - 2)
+OTHER = msgspec.structs.replace(NEIGHBOUR, key="8:8", pid=8, started_at=states.NOW - 2)
+
+
+def over(*servers: Server, picked: bool = False, alerts: tuple[Alert, ...] = ()) -> str | None:
+    state = states.picture(servers=(OLD, *servers), alerts=alerts)
+    return takes_over(state, OLD, picked=picked, plan=None)
+
+
+def test_a_neighbour_that_lived_all_along_never_takes_the_view_of_one_that_ended() -> None:
+    assert over(NEIGHBOUR) is None
+    assert over(NEIGHBOUR, picked=True) is None
+
+
+def test_its_own_successor_takes_the_view_and_what_the_operator_ended_waits_for_nothing_else() -> None:
+    assert over(NEIGHBOUR, AGAIN, picked=True) == "7:7"
+    assert over(OTHER, picked=True) is None
+    assert over(OTHER) == "8:8", "nobody chose the old one: the next start is followed"
+
+
+def test_a_crash_keeps_the_view_whatever_starts() -> None:
+    alert = Alert(key=f"server:{OLD.key}/crashed/1", at=1.0, severity="error", text="it", alarm=True)
+    assert over(AGAIN, alerts=(alert,)) is None
+
+
+async def test_after_a_kill_the_view_stays_and_restart_means_the_same_server(
+    tmp_path: Path, make_app: Make
+) -> None:
+    host = serving()
+    host.add(Proc(800, 8000, "vllm serve /models/small --port 8477", family="v"))
+    neighbour = other_server(800, engine="vllm", name="vllm:8477", started_at=-5.0)
+    mine = host.servers[0]
+    host.servers = [neighbour, mine]
+    source = HostSource(host, tmp_path)
+    app = make_app(source)
+    async with app.run_test(size=(160, 50)) as pilot:
+        board = await settle(pilot)
+        board.action_choose(1)
+        board.picked = False  # as if it had been there first
+        await open_dialog(pilot, "K")
+        await pilot.press("l")
+        assert focused(app) == "go"
+        await pilot.press("enter")
+        await until(pilot, "✓ kill sglang:30000 (pid 100): done")
+        board.apply()
+        await settle(pilot)
+        assert "sglang:30000" in screen_lines(app)[0]
+        assert "▸sglang:30000" in screen_lines(app)[1], "its cell stays"
+        dialog = await open_dialog(pilot, "R")
+        assert dialog.plan.subject == "sglang:30000"
+        await pilot.press("escape")
+        await settle(pilot)
+        board.action_choose(0)
+        await settle(pilot)
+        assert "ask the main process to end" not in screen_text(app), "the plan of another has no place here"
+
+
+async def test_x_lets_a_stopped_server_go(make_app: Make) -> None:
+    source = states.source(states.picture(servers=(msgspec.structs.replace(OLD, gone_at=None), NEIGHBOUR)))
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        source.set(msgspec.structs.replace(source.state, servers=(OLD, NEIGHBOUR)))
+        await settle(pilot)
+        assert "▸sglang:30000" in screen_lines(app)[1]
+        assert "x acknowledge" in screen_lines(app)[-1]
+        await pilot.press("x")
+        await settle(pilot)
+        assert "vllm:8477" in screen_lines(app)[0]
+        assert "sglang" not in screen_lines(app)[1]
+
+
+def _two(shown_ill: bool) -> HostState:
+    def alarm(key: str, name: str, severity: str, at: float) -> Alert:
+        return Alert(
+            key=f"server:{key}/crashed/1",
+            at=at,
+            severity=severity,  # type: ignore[arg-type]
+            text=f"{name} crashed",
+            next_key="log.error",
+            alarm=True,
+        )
+
+    theirs = alarm("9:9", "vllm:8477", "error", states.NOW - 1)
+    own = alarm(states.KEY, "sglang:30000", "warning", states.NOW - 9)
+    return states.picture(alerts=(own, theirs) if shown_ill else (theirs,))
+
+
+@pytest.mark.parametrize("shown", [states.KEY, "9:9"])
+def test_what_is_wrong_with_the_shown_server_is_told_first_with_a_key_that_acts_on_it(shown: str) -> None:
+    told = text_of(alert_row(_two(shown_ill=True), 140, shown=shown))
+    assert ("sglang:30000 crashed" in told) == (shown == states.KEY)
+    assert "— e the next error" in told
+
+
+def test_an_alert_about_another_server_names_the_key_that_goes_there() -> None:
+    told = text_of(alert_row(_two(shown_ill=False), 140, shown=states.KEY))
+    assert "vllm:8477 crashed  — 0 goes to it" in told

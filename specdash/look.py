@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.glyphs import state_glyph
+from specdash.monitor.signs import folded, in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
 from specdash.monitor.speech import ANY_TARGET
-from specdash.monitor.state import Gpu, HostState, Server
+from specdash.monitor.state import Gpu, HostState, Owner, Server
 
 _SEVERITIES = {"error": "✖", "warning": "▲", "info": "·"}
 _MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
@@ -95,9 +96,8 @@ def _who(server: Server, now: float) -> str:
 def _why(server: Server, target: str, which: str) -> Iterator[str]:
     """The evidence, the diagnosis, and the commands that help."""
     ill = server.state in ("stalled", "crashed") or server.verdict.word == "suspect"
-    for reason in server.verdict.reasons if ill else ():
-        aged = f" for {ago(reason.age_s)}" if reason.age_s is not None and reason.says == "flat" else ""
-        yield f"    {reason.signal}: {reason.value}{aged} ({reason.says})"
+    for reason in folded(server.verdict.reasons) if ill else ():
+        yield f"    {reason.signal}: {in_words(reason)}"
     for diagnosis in server.diagnoses:
         if diagnosis.root and diagnosis.severity != "info":
             yield f"  {_SEVERITIES[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
@@ -123,6 +123,11 @@ def _gpus(state: HostState) -> Iterator[str]:
         yield _gpu(gpu)
 
 
+def _owner(owner: Owner) -> str:
+    """Its name and number; one that has no name is called by its number already."""
+    return owner.label if str(owner.pid) in owner.label.split() else f"{owner.label} {owner.pid}"
+
+
 def _gpu(gpu: Gpu) -> str:
     card = gpu.card
     memory = "?" if card.used_mib is None else f"{card.used_mib / 1024:.1f}"
@@ -131,7 +136,7 @@ def _gpu(gpu: Gpu) -> str:
     parts.append("  ?%" if card.util is None else f"{card.util:>3}%")
     parts.append("  ? W" if card.power_w is None else f"{card.power_w:>4.0f} W")
     parts.append(" ?°C" if card.temp_c is None else f"{card.temp_c:>3}°C")
-    parts.append(" ".join(f"{owner.label} {owner.pid}" for owner in gpu.owners) or "-")
+    parts.append(" ".join(_owner(owner) for owner in gpu.owners) or "-")
     if gpu.orphan_mib:
         parts.append(f"ORPHAN {gpu.orphan_mib / 1024:.1f} GiB")
     if gpu.note:

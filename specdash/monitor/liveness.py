@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from specdash.monitor.documents import Reason, Verdict
 from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.limits import AtOnce, Learned, Limits, Signal, Thresholds, limit_of
-from specdash.monitor.signs import Sign, read_sign, spinning
+from specdash.monitor.signs import NOT_COUNTED, Sign, read_sign, spinning
 from specdash.monitor.words import Says, VerdictWord
 
 
@@ -204,7 +204,7 @@ def _reasons(signs: list[Sign], ignored: list[Sign]) -> tuple[Reason, ...]:
     aside = tuple(
         Reason(
             signal=sign.signal,
-            value=sign.value if sign.says == "bad" else f"{sign.value} (not counted)",
+            value=sign.value if sign.says == "bad" else f"{sign.value}{NOT_COUNTED}",
             age_s=sign.age_s,
             says="flat" if sign.says == "alive" else sign.says,
         )

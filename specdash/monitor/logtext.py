@@ -10,13 +10,14 @@ from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.logverdict import FILE, RECENT_S
 from specdash.monitor.rail import steps
 from specdash.monitor.reading import LogReading
+from specdash.monitor.signs import folded
+from specdash.monitor.signs import in_words as reason_in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Step
 from specdash.monitor.words import PHASE_TITLES
 from specdash.sanitise import clean_line
 
 _MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
-_SAYS = {"alive": "moves", "flat": "stands still", "bad": "bad", "unknown": "not known"}
 
 
 def in_words(reading: LogReading, judged: Judged, *, milestones: bool = False) -> Iterator[str]:
@@ -88,11 +89,10 @@ def _step(step: Step) -> str:
 def _reasons(judged: Judged) -> Iterator[str]:
     if judged.verdict.word not in ("suspect", "stalled", "degraded", "unknown"):
         return
-    for reason in judged.verdict.reasons:
+    for reason in folded(judged.verdict.reasons):
         if reason.signal == FILE:
             continue  # said above
-        age = f" for {ago(reason.age_s)}" if reason.age_s is not None else ""
-        yield clean_line(f"    {reason.signal}: {reason.value}{age} ({_SAYS[reason.says]})")
+        yield clean_line(f"    {reason.signal}: {reason_in_words(reason)}")
 
 
 def _diagnoses(judged: Judged) -> Iterator[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
 from specdash.monitor.documents import Reason
 from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.limits import AtOnce, Signal, Thresholds
+from specdash.monitor.spans import ago
 from specdash.monitor.words import Says
 
 
@@ -23,6 +24,34 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
     def reason(self) -> Reason:
         """The sign as it stands in a verdict."""
         return Reason(signal=self.signal, value=self.value, age_s=self.age_s, says=self.says)
+
+
+NOT_COUNTED = " (not counted)"
+"""What the value of a signal ends with that looks like life and is none in this phase."""
+_NOT_READ = ("not seen", "not looked", "not read")
+NONE_SEEN = "none since we look"
+_FORMS = {"flat": " · unchanged for {}", "alive": " · {} ago", "bad": " · for {}", "unknown": " · {} ago"}
+
+
+def in_words(reason: Reason) -> str:
+    """A reason with its age: ``4/8 · unchanged for 28 s``, ``last one 4:47 ago``."""
+    value = reason.value.removesuffix(NOT_COUNTED)
+    form = " {} ago" if value.startswith("last ") else _FORMS[reason.says]
+    if value == NONE_SEEN:
+        form = ", {}"
+    age = form.format(ago(reason.age_s)) if reason.age_s is not None and reason.age_s >= 1 else ""
+    return f"{value}{age}{' (does not count here)' if value != reason.value else ''}"
+
+
+def folded(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
+    """The same, with all that was not seen in one line: ``not seen: bar, cpu, read``."""
+    every = tuple(reasons)
+    unread = [one for one in every if one.says == "unknown" and one.value in _NOT_READ]
+    if len(unread) < 2:
+        return every
+    names = ", ".join(one.signal.replace("_", " ") for one in unread)
+    one_line = Reason(signal="not seen", value=names, age_s=None, says="unknown")
+    return (*(one for one in every if one not in unread), one_line)
 
 
 def read_sign(signal: Signal, evidence: Evidence, at_once: AtOnce, thresholds: Thresholds) -> Sign:
@@ -128,7 +157,7 @@ def _tokens(evidence: Evidence, at_once: AtOnce, _: Thresholds) -> Sign:
         return _aged("tokens", "last one", evidence.tokens_age_s, at_once)
     age_s = evidence.tokens_age_s
     says: Says = "flat" if age_s >= at_once.quiet_s else "unknown"
-    return Sign(signal="tokens", value="none since we look", age_s=age_s, says=says)
+    return Sign(signal="tokens", value=NONE_SEEN, age_s=age_s, says=says)
 
 
 def _utilisation(evidence: Evidence, _: AtOnce, thresholds: Thresholds) -> Sign:
@@ -154,8 +183,8 @@ def _plain(
 
 _READERS: dict[Signal, Callable[[Evidence, AtOnce, Thresholds], Sign]] = {
     "bar": _bar,
-    "milestone": _plain("milestone", "last", lambda e: e.milestone_age_s),
-    "line": _plain("line", "last", lambda e: e.line_age_s),
+    "milestone": _plain("milestone", "last one", lambda e: e.milestone_age_s),
+    "line": _plain("line", "last one", lambda e: e.line_age_s),
     "process": _plain("process", "last new one", lambda e: e.process_age_s),
     "cpu": _cpu,
     "main_cpu": _main_cpu,

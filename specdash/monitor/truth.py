@@ -29,13 +29,15 @@ def sentence(
 def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...], now: float) -> Iterator[str]:
     root = next((diagnosis for diagnosis in diagnoses if diagnosis.root), None)
     yield " ".join(_since(memory, state, now))
-    if root:
+    holds = root is not None and root.key == "orphan_processes" and bool(memory.left_behind)
+    if root and not holds:
         yield root.summary
     if memory.gone_at is not None and memory.left_behind:
         named = [called(one, memory.names.get(one.pid, "-")) for one in memory.left_behind]
         shown = [f"{name} {one.pid}" for name, one in zip(named, memory.left_behind, strict=True)]
         more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
-        yield f"left behind: {', '.join(shown[:_NAMED])}{more}"
+        what = "GPU memory still held by" if holds else "left behind:"
+        yield f"{what} {', '.join(shown[:_NAMED])}{more}"
 
 
 def _since(memory: ServerMemory, state: State, now: float) -> Iterator[str]:

@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from specdash.engines.common import default_limits
-from specdash.monitor.documents import Progress, Verdict
+from specdash.monitor.documents import Progress, Reason, Verdict
 from specdash.monitor.evidence import CardSeen, Evidence, RankSeen
 from specdash.monitor.limits import Learned
 from specdash.monitor.liveness import assess, suspects
-from specdash.monitor.words import PHASES, Phase
+from specdash.monitor.signs import folded, in_words
+from specdash.monitor.words import PHASES, Phase, Says
 
 LIMITS = default_limits()
 
@@ -319,3 +320,27 @@ def test_else_the_rank_a_milestone_behind_else_nobody() -> None:
     alike = (RankSeen(name="TP0", state="R", util=100), RankSeen(name="TP1", state="R", util=100))
     assert named(*alike, behind=("TP1",)) == ("TP1",)
     assert named(*alike) == ()
+
+
+def test_a_reason_says_its_age_once_and_in_plain_words() -> None:
+    def told(signal: str, value: str, age_s: float | None, says: Says) -> str:
+        return in_words(Reason(signal=signal, value=value, age_s=age_s, says=says))
+
+    assert told("milestone", "last one", 287, "flat") == "last one 4:47 ago"
+    assert told("bar", "4/8", 28, "flat") == "4/8 · unchanged for 28 s"
+    assert (
+        told("memory", "last growth (not counted)", 90, "flat")
+        == "last growth 1:30 ago (does not count here)"
+    )
+    assert told("tokens", "none since we look", 3, "flat") == "none since we look, 3 s"
+    assert told("process", "TP3 12 stopped (state T)", 34, "bad") == "TP3 12 stopped (state T) · for 34 s"
+
+
+def test_all_that_was_not_seen_is_one_line() -> None:
+    names = ("bar", "main_cpu", "read")
+    unread = [Reason(signal=name, value="not seen", age_s=None, says="unknown") for name in names]
+    line = Reason(signal="line", value="last one", age_s=4, says="alive")
+    first, second = folded([unread[0], line, *unread[1:]])
+    assert first == line
+    assert (second.signal, second.value) == ("not seen", "bar, main cpu, read")
+    assert folded([line, unread[0]]) == (line, unread[0])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from specdash.monitor.alerts import KNOWN_FIXES
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
+from specdash.monitor.signs import folded, in_words
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -162,19 +163,12 @@ def _notes(state: HostState, width: int) -> list[Row]:
     return [line for note in state.notes for line in text_rows(note, width, "dim")]
 
 
-def _said(reason: Reason) -> str:
-    """A reason with its age, in the words of what it says."""
-    if reason.age_s is None or reason.age_s < 1:
-        return reason.value
-    form = {"flat": "unchanged for {}", "alive": "{} ago", "bad": "for {}", "unknown": "{} ago"}[reason.says]
-    return f"{reason.value} · {form.format(say.age(reason.age_s))}"
-
-
 def _reason_rows(reasons: tuple[Reason, ...], width: int) -> list[Row]:
+    reasons = folded(reasons)
     names = max((len(reason.signal) for reason in reasons), default=0)
     out: list[Row] = []
     for reason in reasons:
-        lines = wrap(_said(reason), max(10, width - names - 5), 2) or [""]
+        lines = wrap(in_words(reason), max(10, width - names - 5), 2) or [""]
         glyph = Span(f"{SAYS_GLYPHS[reason.says]} ", SAYS_TONES[reason.says])
         out.append(row(glyph, dim(pad(reason.signal, names)), "   ", Span(lines[0], SAYS_TONES[reason.says])))
         out += [row(" " * (names + 5), Span(line, SAYS_TONES[reason.says])) for line in lines[1:]]

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from specdash.monitor.memory import ServerMemory
 
 _KEPT = 50
+UNSEEN = "reason not seen"
+"""How the reading of a main process ends that is gone while nothing tells why: no line, nothing left."""
 
 
 def notice(
@@ -136,7 +138,9 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
         yield Alert(
             key=key,
             at=at,
-            severity="error" if server.state in ("stalled", "crashed") else "warning",
+            severity="error"
+            if server.state in ("stalled", "crashed") and not unexplained(server)
+            else "warning",
             text=_what_happened(server),
             next_key=_helps(server),
             alarm=True,
@@ -151,6 +155,11 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} serves well again")
     elif server.state == "ready" and earlier.state != "unknown":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} is ready{_took(server)}")
+
+
+def unexplained(server: Server) -> bool:
+    """It is gone and nothing was seen that says why: somebody may have ended it, or it died unheard."""
+    return server.state == "crashed" and any(one.value.endswith(UNSEEN) for one in server.verdict.reasons)
 
 
 def _took(server: Server) -> str:
@@ -178,6 +187,8 @@ def _helps(server: Server) -> str | None:
     """The action that goes on from here; whoever may not act is not told."""
     if server.state == "stalled":
         return "server.kill"
+    if unexplained(server):
+        return "server.restart"  # there is no error to go to
     if any(diagnosis.root and diagnosis.key in KNOWN_FIXES for diagnosis in server.diagnoses):
         return "config.patch"
     if any(diagnosis.root and diagnosis.key == "orphan_processes" for diagnosis in server.diagnoses):
@@ -189,6 +200,8 @@ def _helps(server: Server) -> str | None:
 
 def _what_happened(server: Server) -> str:
     where = f" in {PHASE_TITLES[server.phase]}" if server.phase else ""
+    if unexplained(server):
+        return f"{server.name}: main process gone{where}, {UNSEEN}"
     if server.state == "stalled":
         still = (
             f", no progress for {ago(server.verdict.since_s)}" if (server.verdict.since_s or 0) >= 1 else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.alerts import UNSEEN
 from specdash.monitor.asymmetry import asymmetry
 from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
@@ -126,12 +127,22 @@ def _ended(
     if judged.state not in ("crashed", "stopped"):
         judged = replace(judged, state="stopped" if asked else "crashed")
     judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)
+    if judged.state == "crashed" and not left and not _accused(memory, evidence, judged):
+        unseen = replace(reasons[0], value=f"{reasons[0].value}, {UNSEEN}")
+        judged = replace(judged, verdict=replace(judged.verdict, reasons=(unseen,)))
     if left and not asked and _may_hold(left, gpus):
         orphans = _orphans(memory, left, gpus, rules)
         known = tuple(d for d in judged.diagnoses if d.severity != "info")
         first = replace(orphans, root=not any(d.root for d in known))
         judged = replace(judged, state="crashed", verdict=verdict, diagnoses=(*known, first))
     return judged
+
+
+def _accused(memory: ServerMemory, evidence: Evidence, judged: Judged) -> bool:
+    """Its log, the kernel or a diagnosis tells why it ended."""
+    told = words_of(memory.reading)
+    cried = memory.reading.state == "crashed" or told.bind_error or bool(evidence.kernel)
+    return cried or any(diagnosis.severity != "info" for diagnosis in judged.diagnoses)
 
 
 def _may_hold(left: tuple[Process, ...], gpus: tuple[Gpu, ...]) -> bool:

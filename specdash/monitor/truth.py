@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from specdash.monitor.alerts import UNSEEN
 from specdash.monitor.documents import Diagnosis, Verdict
 from specdash.monitor.lamps import overtaken
 from specdash.monitor.liveness import is_stopped
@@ -22,13 +23,20 @@ def sentence(
 ) -> str:
     """One line, most telling first; parts that were not seen are left out, never made up."""
     if state in ("crashed", "stopped"):
-        return " · ".join(_ended(memory, state, diagnoses, now))
+        unseen = any(reason.value.endswith(UNSEEN) for reason in verdict.reasons)
+        return " · ".join(
+            _ended(memory, "gone" if unseen else state, diagnoses, now, UNSEEN if unseen else "")
+        )
     return " · ".join((*_work(memory, state, verdict, now), *_life(memory, verdict, now)))
 
 
-def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...], now: float) -> Iterator[str]:
+def _ended(
+    memory: ServerMemory, word: str, diagnoses: tuple[Diagnosis, ...], now: float, why: str
+) -> Iterator[str]:
     root = next((diagnosis for diagnosis in diagnoses if diagnosis.root), None)
-    yield " ".join(_since(memory, state, now))
+    yield " ".join(_since(memory, word, now))
+    if why:
+        yield why
     holds = root is not None and root.key == "orphan_processes" and bool(memory.left_behind)
     if root and not holds:
         yield root.summary
@@ -40,12 +48,12 @@ def _ended(memory: ServerMemory, state: State, diagnoses: tuple[Diagnosis, ...],
         yield f"{what} {', '.join(shown[:_NAMED])}{more}"
 
 
-def _since(memory: ServerMemory, state: State, now: float) -> Iterator[str]:
+def _since(memory: ServerMemory, word: str, now: float) -> Iterator[str]:
     """``crashed 4 s ago`` where that was seen; else when it was found so, and what its log says."""
     gone_at, line_at = memory.gone_at, memory.reading.last_line_at
     if not memory.found_dead or gone_at is None:
         when = gone_at or line_at
-        yield f"{state} {ago(now - when)} ago" if when is not None else state
+        yield f"{word} {ago(now - when)} ago" if when is not None else word
         return
     yield f"found dead when we looked, {ago(now - gone_at)} ago"
     if line_at is not None:

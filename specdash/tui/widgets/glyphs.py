@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdash.monitor.alerts import unexplained
 from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.state import HostState, LampSays, Mark, Server
 from specdash.monitor.words import Says, Severity, State
@@ -49,6 +50,8 @@ def state_span(server: Server) -> Span:
     tone = STATE_TONES.get(server.state, "plain")
     if server.verdict.word == "suspect":
         tone = "warn"
+    if unexplained(server):
+        return Span(f"{glyph} GONE", "warn")  # nothing accuses it
     return Span(f"{glyph} {STATE_WORDS[server.state]}", tone)
 
 

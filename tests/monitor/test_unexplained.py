@@ -1,0 +1,41 @@
+"""A server that is gone while nothing tells why is not accused of a crash aloud."""
+
+from __future__ import annotations
+
+from specdash.monitor.alerts import unexplained
+from specdash.monitor.memory import Memory
+from specdash.monitor.state import Alert
+from tests.monitor.frames_of import log, only_server, process, processes, run, server, tick
+from tests.monitor.test_observe import READY, start
+from tests.monitor.test_roster import CRASH
+
+
+def serving() -> Memory:
+    return run(log(200.0, READY, 9999), processes(200.5, *server()), tick(201.0), memory=start())
+
+
+def alarm(memory: Memory) -> Alert:
+    return next(alert for alert in memory.picture.alerts if alert.alarm)
+
+
+def test_one_that_vanished_without_a_word_warns_and_offers_to_start_it_again() -> None:
+    memory = run(processes(210.0), tick(211.0), memory=serving())
+    told = alarm(memory)
+    assert only_server(memory).state == "crashed", "not seen to be asked: only the words are mild"
+    assert (told.severity, told.next_key) == ("warning", "server.restart")
+    assert told.text == "sglang:30000: main process gone in serving, reason not seen"
+    assert only_server(memory).truth == "gone 1 s ago · reason not seen"
+    assert only_server(memory).verdict.reasons[0].value == "100 gone, reason not seen"
+
+
+def test_what_leaves_processes_behind_stays_a_crash() -> None:
+    left = process(102, 1, "sglang::scheduler_TP0")
+    memory = run(processes(210.0, left), tick(211.0), memory=serving())
+    assert not unexplained(only_server(memory))
+    assert alarm(memory).severity == "error"
+
+
+def test_an_error_in_its_log_is_a_reason() -> None:
+    memory = run(processes(210.0), tick(211.0), memory=start(CRASH))
+    assert not unexplained(only_server(memory))
+    assert (alarm(memory).severity, alarm(memory).next_key) == ("error", "log.error")

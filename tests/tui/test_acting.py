@@ -177,7 +177,7 @@ async def test_a_grace_counts_down_and_a_second_press_offers_to_stop_after_the_s
         await open_dialog(pilot, "K")
         await confirm(pilot)
         text = await until(pilot, "10 s left ")
-        assert "◐ kill sglang:30000 (pid 100)  1/4" in text
+        assert "◐ kill sglang:30000 (pid 100)  0/4" in text
         assert "○ verify that GPU 0, 1 are clean" in text
         await pilot.press("R")
         text = await until(pilot, "kill is under way already")

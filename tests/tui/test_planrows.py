@@ -106,7 +106,7 @@ def test_a_running_step_counts_down_its_grace_and_a_failed_one_says_why() -> Non
     assert rows[2] == "  7 s left for 100 python3"
     assert rows[3].startswith("○ later")
     assert text_of(progress_row(running, NOW)).startswith(
-        "◐ kill sglang:30000 (pid 100)  2/3  wait  7 s left"
+        "◐ kill sglang:30000 (pid 100)  1/3  wait  7 s left"
     )
     failed = plan(step("wait", state="failed", evidence="not permitted"))
     assert "  not permitted" in read(tracker_rows(failed, 50, NOW))

@@ -150,17 +150,16 @@ def _time(step: Step, now: float) -> Span:
 
 
 def progress_row(plan: Plan, now: float) -> Row:
-    """``◐ kill sglang:30000  2/4  verify that GPU 0–7 are clean``, for one line."""
-    done = sum(step.over for step in plan.steps)
+    """``◐ kill sglang:30000  3/4  verify that GPU 0–7 are clean``, for one line: as many as are over."""
     head = Span(f"◐ {plan.kind} {plan.subject}", "accent")
     if plan.active is None:
-        return row(head, dim(f"  {done}/{len(plan.steps)}"))
+        return row(head, dim(f"  {counted(plan)}"))
     step = plan.steps[plan.active]
-    return row(head, dim(f"  {plan.active + 1}/{len(plan.steps)}  "), step.title, "  ", _time(step, now))
+    return row(head, dim(f"  {counted(plan)}  "), step.title, "  ", _time(step, now))
 
 
 def counted(plan: Plan) -> str:
-    """``3/7``."""
+    """``3/7``: three of seven are over. Every place on a screen counts so."""
     return f"{sum(step.over for step in plan.steps)}/{len(plan.steps)}"
 
 

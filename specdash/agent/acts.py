@@ -9,13 +9,15 @@ Reading:
 
 ``{"r":"family","pids":[{pid,start}],"run":token|null}``
     ``{"members":[row + how],"doubtful":[row + how],"gone":[{pid,start}],"barred":[{pid,start,why}],
-    "denied":n}``. ``how``: any of root, tree, session, group, run, cgroup, title. Doubtful: shares only the
-    session or group of a dead leader. Barred: asked for, but never to be touched.
+    "denied":n,"closed":[row]}``. ``how``: any of root, tree, session, group, run, cgroup, title. Doubtful:
+    shares only the session or group of a dead leader. Barred: asked for, but never to be touched.
+    Closed: the first of those denied.
 ``{"r":"alive","targets":[{pid,start}]}``
     ``{"alive":[row],"zombies":[row],"gone":[{pid,start}]}``. A zombie with a living thread is alive.
 ``{"r":"holders"}``
     ``{"holders":[row + kind,cards,fds,maps,protected,zombie_leader,heir_of],"devices":[path],"denied":n,
-    "unanswered":n}``. ``kind``: owner or holder. ``cards``: minor numbers. ``fds``: ``{"0":23,"uvm":4}``.
+    "closed":[row],"unanswered":n}``. ``kind``: owner or holder. ``cards``: minor numbers.
+    ``fds``: ``{"0":23,"uvm":4}``.
     ``heir_of``: dead pids that NVML still names and whose descriptors this process seems to have inherited.
 ``{"r":"leftovers"}``
     ``{"files":[{path,kind,size,age,uid,user,pid,why}],"bytes":n,"kept":[{path,why}]}``.

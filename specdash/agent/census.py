@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 UNREADABLE = (OSError, ValueError, IndexError)
 LONGEST_TITLE = 512
+CLOSED_NAMED = 3
 SUPERVISOR = "specdash_supervisor.py"
 """The file that keeps a launched server's exit status; its name in a command line marks a supervisor."""
 
@@ -43,6 +44,17 @@ class Census(object):
     def is_there(self, pid: int, start: int) -> bool:
         """Whether this very process is in the table, dead or alive."""
         return pid in self.stats and self.stats[pid].start == start
+
+
+def closed(census: Census, patience: "Patience", pids: "list[int]") -> "Json":
+    """Those that the kernel refused to show: how many, the first described. Who went by now hid nothing."""
+    there = []
+    for pid in pids:
+        stat = stat_of(census.host, pid)
+        if stat is not None and stat.start == census.stats[pid].start and stat.state not in "ZX":
+            there.append(pid)
+    rows = [describe(census.host, patience, pid, census.stats[pid]) for pid in there[:CLOSED_NAMED]]
+    return {"denied": len(there), "closed": rows}
 
 
 def untouchable(census: Census, pid: int) -> "str | None":

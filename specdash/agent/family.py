@@ -9,7 +9,16 @@ and does not belong (a shell, a wrapper), sharing it says nothing.
 import re
 
 from specdash.agent import procfs
-from specdash.agent.census import SUPERVISOR, Census, cgroup_of, describe, targets, title_of, untouchable
+from specdash.agent.census import (
+    SUPERVISOR,
+    Census,
+    cgroup_of,
+    closed,
+    describe,
+    targets,
+    title_of,
+    untouchable,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +65,7 @@ class Family(object):
         """Leaders of sessions and groups that are known to belong, dead or alive."""
         self.how: "dict[int, set[str]]" = {}
         self.doubtful: "dict[int, set[str]]" = {}
-        self.denied = 0
+        self._refused: "list[int]" = []
 
     def answer(self) -> "Json":
         """Find all, and describe them."""
@@ -76,17 +85,22 @@ class Family(object):
             for pid, start in self._roots
             if not self._census.is_there(pid, start)
         ]
-        return {
-            "members": self._rows(self.how),
-            "doubtful": self._rows({pid: how for pid, how in self.doubtful.items() if pid not in self.how}),
-            "gone": gone,
-            "barred": [
-                {"pid": pid, "start": start, "why": untouchable(self._census, pid)}
-                for pid, start in self._roots
-                if self._census.is_there(pid, start) and pid in self._barred
-            ],
-            "denied": self.denied,
-        }
+        answer = closed(self._census, self._patience, self._refused)
+        answer.update(
+            {
+                "members": self._rows(self.how),
+                "doubtful": self._rows(
+                    {pid: how for pid, how in self.doubtful.items() if pid not in self.how}
+                ),
+                "gone": gone,
+                "barred": [
+                    {"pid": pid, "start": start, "why": untouchable(self._census, pid)}
+                    for pid, start in self._roots
+                    if self._census.is_there(pid, start) and pid in self._barred
+                ],
+            }
+        )
+        return answer
 
     def _supervisor_of(self, run: "str | None") -> "set[int]":
         record = self._acts.records.find(run) if run else None
@@ -130,13 +144,13 @@ class Family(object):
         """Whoever carries our launch's mark in the environment it was started with."""
         if self._token is None:
             return
-        for pid in self._census.stats:
+        for pid in set(self._census.stats) - self._barred:
             path = "%s/%d/environ" % (self._acts.host.proc, pid)
             try:
                 if self._token in self._patience.call(procfs.read, path).split(b"\0"):
                     self._add(pid, "run")
             except PermissionError:
-                self.denied += 1
+                self._refused.append(pid)
             except OSError:
                 pass
 

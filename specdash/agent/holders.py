@@ -10,7 +10,7 @@ import re
 import stat as modes
 
 from specdash.agent import procfs
-from specdash.agent.census import Census, describe, is_dead, living_thread
+from specdash.agent.census import Census, closed, describe, is_dead, living_thread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,25 +76,23 @@ def holders(acts: "Acts", request: "Json") -> "Json":
     patience = acts.patience()
     census = Census(acts.host, acts.records)
     devices = Devices(acts.host)
-    rows, denied = [], 0
+    rows: "list[Json]" = []
+    refused: "list[int]" = []
     for pid, stat in sorted(census.stats.items(), key=lambda item: (item[1].start, item[0])):
         try:
             found = patience.call(devices.held_by, pid, stat) if devices.any else None
         except PermissionError:
-            denied += 1
+            refused.append(pid)
             continue
         except OSError:
             continue
         if found:
             rows.append(_row(acts, patience, census, pid, found))
     _name_heirs(rows, [pid for pid in acts.owners() if pid not in census.stats])
+    answer = closed(census, patience, refused)
     patience.close()
-    return {
-        "holders": rows,
-        "devices": acts.host.device_paths(),
-        "denied": denied,
-        "unanswered": patience.unanswered,
-    }
+    answer.update(holders=rows, devices=acts.host.device_paths(), unanswered=patience.unanswered)
+    return answer
 
 
 class Found(object):

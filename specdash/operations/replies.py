@@ -75,6 +75,9 @@ class Family(Answer, frozen=True, kw_only=True):
     doubtful: tuple[Member, ...] = ()
     """Share only the session or group of a leader that is dead: not touched."""
     denied: int = 0
+    """Processes that the kernel would not let us look into."""
+    closed: tuple[Row, ...] = ()
+    """The first of them."""
 
 
 class Alive(Answer, frozen=True, kw_only=True):
@@ -119,7 +122,9 @@ class Holders(Answer, frozen=True, kw_only=True):
 
     holders: tuple[Holder, ...] = ()
     denied: int = 0
-    """Processes of other users that could not be looked into."""
+    """Processes that the kernel would not let us look into."""
+    closed: tuple[Row, ...] = ()
+    """The first of them."""
     unanswered: int = 0
 
 

@@ -13,7 +13,7 @@ from specdash.operations import ladder
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.freeing import ABOVE_BASELINE_MIB, ceiling_mib, chosen, indexes, key_of
 from specdash.operations.plan import Plan, Step
-from specdash.operations.replies import Member
+from specdash.operations.replies import Member, Row
 from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import argv_without_secrets
 from specdash.operations.sight import Sight, look, titles
@@ -154,10 +154,13 @@ def strangers(state: HostState, members: Sequence[Member]) -> list[str]:
     return [f"{m.pid} {m.name} ({m.user or m.uid})" for m in members if uid is not None and m.uid != uid]
 
 
-def closed_to_us(count: int) -> str:
-    """What rights hide from us."""
+def closed_to_us(count: int, first: Sequence[Row] = ()) -> str:
+    """What rights hide from us, with the first ones by name."""
     many = "a process" if count == 1 else f"{count} processes"
-    return f"{many} of other users could not be looked into"
+    names = [f"{one.pid} {one.comm} ({one.user or one.uid})" for one in first]
+    if names and count > len(names):
+        names.append(f"{count - len(names)} more")
+    return f"{many} could not be looked into, the kernel refuses{': ' if names else ''}{', '.join(names)}"
 
 
 def warnings(sight: Sight) -> list[str]:
@@ -179,7 +182,7 @@ def warnings(sight: Sight) -> list[str]:
         for one in sight.family.doubtful[:3]
     ]
     if sight.family.denied:
-        told.append(closed_to_us(sight.family.denied))
+        told.append(closed_to_us(sight.family.denied, sight.family.closed))
     dead = [member for member in sight.family.members if member.zombie_parent is not None]
     for member in dead[:2]:
         parent = member.zombie_parent

@@ -80,7 +80,7 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
             listed.append(f"{holder.pid}  {holder.name}: only has a device open")
         else:
             offered.append(_candidate(holder, state))
-    warnings = [closed_to_us(found.denied)] if found.denied else []
+    warnings = [closed_to_us(found.denied, found.closed)] if found.denied else []
     dirty = [gpu for gpu in state.gpus if is_clean(gpu) is False and not _used(gpu, serving)]
     explained = {index for one in offered for index in one.gpus}
     hidden = [gpu for gpu in dirty if gpu.card.index not in explained]

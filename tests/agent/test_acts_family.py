@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from specdash.agent import family as families
+from specdash.agent import procfs
 from specdash.agent.acts import Acts
 from specdash.agent.host import Host
 from tests.agent.hands import Hands, is_dead, pids_of, root, start_of, until
@@ -225,3 +226,26 @@ def test_a_control_group_counts_only_when_it_is_the_servers_own(
 
 def _ticks() -> int:
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
+
+
+def test_who_is_never_touched_or_went_meanwhile_is_not_called_closed_to_us(
+    place: Path, begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shut, going = begin(sys.executable, "-c", SLEEP), begin(sys.executable, "-c", SLEEP)
+    read = procfs.read
+
+    def refusing(path: str) -> bytes:
+        if path == f"/proc/{going.pid}/environ":
+            going.kill()
+            going.wait()
+        if path in [f"/proc/{pid}/environ" for pid in (1, shut.pid, going.pid)]:
+            raise PermissionError(13, "Permission denied", path)
+        return read(path)
+
+    monkeypatch.setattr(procfs, "read", refusing)
+    acts = Acts(Host(), {}, lambda _: None, lambda _: None)
+    answer = families.family(acts, {"pids": [], "run": "run-token-2"})
+    refused = [row["pid"] for row in answer["closed"]]
+    assert shut.pid in refused
+    assert not {1, going.pid} & set(refused)
+    assert answer["denied"] == len(refused)

@@ -163,14 +163,16 @@ def test_what_cannot_be_looked_into_is_counted_and_not_called_free(place: Path, 
     if child == 0:
         os.setuid(65534)
         answer = holding.holders(_acts(FixedHost(place)), {})
-        os.write(into, b"%d %d" % (len(answer["holders"]), answer["denied"]))
+        named = [row["user"] for row in answer["closed"]]
+        os.write(into, b"%d %d %s" % (len(answer["holders"]), answer["denied"], named[0].encode()))
         os._exit(0)
     os.close(into)
     os.waitpid(child, 0)
-    found, denied = map(int, os.read(out, 100).split())
+    found, denied, user = os.read(out, 100).split()
     os.close(out)
-    assert found == 0
-    assert denied >= 2
+    assert int(found) == 0
+    assert int(denied) >= 2
+    assert user == b"root", "the first of them are named"
 
 
 def test_a_host_without_devices_has_no_holders() -> None:
@@ -182,7 +184,7 @@ def test_a_host_without_devices_has_no_holders() -> None:
             return []
 
     answer = holding.holders(_acts(Bare()), {})
-    assert answer == {"holders": [], "devices": [], "denied": 0, "unanswered": 0}
+    assert answer == {"holders": [], "devices": [], "denied": 0, "closed": [], "unanswered": 0}
 
 
 class FixedHost(Host):

@@ -10,8 +10,10 @@ from specdash.errors import SpecdashError
 from specdash.operations import stop
 from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
+from specdash.operations.replies import Row
 from specdash.operations.rules import Rules
 from specdash.operations.runner import Runner
+from specdash.operations.stop import closed_to_us
 from tests.operations.conftest import Carry
 from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, server, sglang
 
@@ -344,3 +346,11 @@ async def test_cancelling_ends_the_wait_and_begins_no_further_step(host: FakeHos
     assert states(plan) == ["done", "skipped", "skipped", "skipped"]
     assert not plan.ok
     assert plan.steps[1].evidence == "cancelled"
+
+
+def test_processes_that_are_closed_to_us_are_named_and_told_why() -> None:
+    first = Row(pid=7, start=1, user="root", comm="Xorg")
+    assert closed_to_us(1, (first,)) == (
+        "a process could not be looked into, the kernel refuses: 7 Xorg (root)"
+    )
+    assert closed_to_us(4, (first,)).endswith("the kernel refuses: 7 Xorg (root), 3 more")

@@ -32,6 +32,7 @@ _LAYERS: Final = re.compile(
     | \((?:\w+\ )?pid=\d+(?:,\ ip=[\d.a-f:]+)?\)\ ?                           # Ray
     | \d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d[,.]\d+\ -\ \S+\ -\ [A-Z]+\ -\           # an outer Python logger
     | \#?\d{4}-\d\d-\d\d\ \d\d:\d\d:\d\d[,.]\d+\ (?:DEBUG|INFO|WARNING|ERROR)\ +\S*:?\ # the same, shorter
+    | \d{1,7}\.\d{3,9}\ (?:(?:\\[nr]|--)\ )?                              # seconds since the start, ts -s
     )""",
     re.VERBOSE,
 )

@@ -35,8 +35,18 @@ def find_cause(troubles: Troubles, last_life: int | None = None) -> Cause | None
     root, key = _pick(deadly, last_life)
     if root is None:
         return None
-    victims = tuple(one for one in deadly if one is not root and one.kind != "fatal")
+    victims = tuple(
+        one for one in deadly if one is not root and one.kind != "fatal" and not _heads(one, root)
+    )
     return Cause(root=root, key=key, victims=victims)
+
+
+def _heads(one: Trouble, root: Trouble) -> bool:
+    """``1 validation error for ModelConfig``: the line below it, which is the root, says which."""
+    return one.kind is None and 0 < root.line - one.line <= 2 and bool(_HEAD.match(one.message))
+
+
+_HEAD = re.compile(r"\d+ validation errors? for ")
 
 
 def _pick(deadly: list[Trouble], last_life: int | None) -> tuple[Trouble | None, str]:

@@ -33,6 +33,29 @@ def document(*arguments: str, capsys: pytest.CaptureFixture[str]) -> Any:
     return json.loads(out)
 
 
+TOO_LONG = (
+    "(APIServer pid=26) INFO 11-29 14:08:14 [api_utils.py:286] non-default args: {'model_tag': '/srv/tiny'}",
+    "Traceback (most recent call last):",
+    '  File "/opt/vllm/config/model.py", line 121, in __init__',
+    "    s.__pydantic_validator__.validate_python(ArgsKwargs(args, kwargs), self_instance=s)",
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig",
+    "  Value error, User-specified max_model_len (99999) is greater than the derived max_model_len"
+    " (max_position_embeddings=2048.0 or model_max_length=None in model's config.json).",
+)
+
+
+@pytest.mark.parametrize("before", ["", "   18.224 \\n ", "18.224123 "])
+def test_a_refused_setting_is_the_one_cause_whatever_stands_before_each_line(
+    before: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "vllm.log"
+    file.write_text("".join(f"{before}{line}\n" for line in TOO_LONG))
+    code, out, _ = log(str(file), capsys=capsys)
+    assert code == 1
+    assert "✖ context_too_long: the asked context 99999 is longer than the model's 2048" in out
+    assert "peer_died_first" not in out, "the head of the same message is no victim"
+
+
 def test_a_healthy_log_is_told_calmly(capsys: pytest.CaptureFixture[str]) -> None:
     code, out, err = log(HEALTHY, capsys=capsys)
     assert (code, err) == (0, "")

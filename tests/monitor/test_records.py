@@ -23,6 +23,8 @@ INIT = "[2026-11-02 11:00:09 TP3] Init parallel begin."
         f"2026-11-02T11:00:09+0000 gpubox sglang[4242]: {INIT}",
         f"(SchedulerActor pid=77, ip=192.0.2.1) {INIT}",
         f"2026-11-02 11:00:09,531 - __main__ - INFO - {INIT}",
+        f"   14.295 \\n {INIT}",
+        f"14.295123 {INIT}",
         f"12: service-1  | 2026-11-02T11:00:09.123456789Z {INIT}",
         f"\x1b[36mservice-1  |\x1b[0m {INIT}",
         f"Capturing batches (bs=8 avail_mem=9.50 GB):   0%|          | 0/4 [00:00<?, ?it/s]{INIT}",
@@ -44,6 +46,8 @@ def test_a_record_is_found_behind_whatever_stands_in_front(line: str) -> None:
     [
         "Traceback (most recent call last):",
         "service-1  | Traceback (most recent call last):",
+        "   14.295 \\n Traceback (most recent call last):",
+        "14.295123 Traceback (most recent call last):",
         "0: Traceback (most recent call last):",
         "[pod/x] 2026-11-02T11:00:09.1Z stderr F Traceback (most recent call last):",
         "(RayWorkerWrapper pid=5, ip=192.0.2.1) Traceback (most recent call last):",

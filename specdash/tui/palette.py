@@ -12,6 +12,7 @@ from textual.content import Content
 from specdash.sanitise import sanitise
 from specdash.tui.actions import shown
 from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.screens.handlers import acknowledge_all
 from specdash.tui.screens.logkeys import log_commands
 
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
         yield Command(name, text, do)
     for name, text, do in board.listing.playing.commands():
         yield Command(name, text, do)
+    if len(board.state.alerts) > 1:
+        many = f"all {len(board.state.alerts)} alerts of this host were seen"
+        yield Command("acknowledge all", many, partial(acknowledge_all, board), True)
     if board.watch_only:
         yield Command("unlock", "act after all: connect again with all keys", board.acting.unlock, True)
     else:

@@ -8,9 +8,11 @@ import msgspec
 import pytest
 
 from specdash.monitor.state import Alert, HostState, Server
-from specdash.tui.paint import text_of
+from specdash.tui.paint import row, text_of
+from specdash.tui.palette import commands
 from specdash.tui.staying import takes_over
 from specdash.tui.widgets.alerts import alert_row
+from specdash.tui.widgets.choices import Choice, choices, strip_rows
 from tests.operations.fakehost import server as other_server
 from tests.operations.fakeworld import Proc
 from tests.tui import states
@@ -119,3 +121,42 @@ def test_what_is_wrong_with_the_shown_server_is_told_first_with_a_key_that_acts_
 def test_an_alert_about_another_server_names_the_key_that_goes_there() -> None:
     told = text_of(alert_row(_two(shown_ill=False), 140, shown=states.KEY))
     assert "vllm:8477 crashed  — 0 goes to it" in told
+
+
+def _many_gone(count: int) -> HostState:
+    gone = [
+        states.server(key=f"{n}:1", pid=n, name=f"vllm:{n}", state="crashed", gone_at=states.NOW - n)
+        for n in range(1, count + 1)
+    ]
+    alerts = [
+        Alert(key=f"server:{one.key}/crashed/1", at=states.NOW - 9, severity="error", text="it", alarm=True)
+        for one in gone
+    ]
+    return states.picture(servers=(NEIGHBOUR, *gone), alerts=tuple(alerts))
+
+
+def test_more_than_three_that_ended_share_one_cell_that_leads_to_the_newest() -> None:
+    few, many = (_many_gone(3),), (_many_gone(25),)
+    assert text_of(row(*(part for line in strip_rows(few, None, 160, 4) for part in line))).count("✖") == 3
+    [line] = strip_rows(many, Choice(0, "9:9"), 120, 4)
+    assert text_of(line).split() == ["▸vllm:8477", "○", "READY", "✖", "25", "gone"]
+    assert choices(many, Choice(0, "9:9")) == [Choice(0, "9:9"), Choice(0, "1:1")]
+    [line] = strip_rows(many, Choice(0, "1:1"), 120, 4)
+    assert "▸vllm:1 ✖ CRASHED" in text_of(line)
+    assert "✖ 24 gone" in text_of(line)
+
+
+async def test_all_that_ended_are_acknowledged_by_one_line_of_the_palette(make_app: Make) -> None:
+    source = states.source(_many_gone(5))
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert "5 gone" in screen_lines(app)[1]
+        board.action_choose(1)
+        await settle(pilot)
+        found = {command.name: command.do for command in commands(board, app)}
+        found["acknowledge all"]()
+        board = await settle(pilot)
+        assert len(source.acknowledged) == 5
+        assert "vllm:8477" in screen_lines(app)[0], "on to the one that lives"
+        assert "gone" not in screen_lines(app)[1]

@@ -161,6 +161,14 @@ def _acknowledge(board: Dashboard) -> None:
         board.leave_ended()
 
 
+def acknowledge_all(board: Dashboard) -> None:
+    """Everything that this host has told was seen; from a server that ended on to one that lives."""
+    board.acting.acknowledge()
+    for alert in board.state.alerts:
+        board.source.acknowledge(alert.key)
+    board.leave_ended()
+
+
 def _retry(board: Dashboard) -> None:
     board.source.refresh()
     live = board.state.link.state in ("live", "stale")

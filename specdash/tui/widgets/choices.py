@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from specdash.monitor.alerts import unexplained
 from specdash.monitor.state import HostState, Server
-from specdash.tui.paint import Row, dim, row, spread, width_of
+from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
+from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.painted import Painted
 
 CELL = 38
 """Columns that a cell wants."""
+GONE_CELLS = 3
+"""So many servers of a host that ended have a cell each; more share one."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +36,25 @@ def open_servers(state: HostState) -> frozenset[str]:
 def present(state: HostState, chosen: str | None) -> tuple[Server, ...]:
     """The servers to choose from: those that live, those whose end is to be acknowledged, the chosen one.
 
-    Where none of these is left, the one that ended last.
+    Where none of these is left, the one that ended last. Of many that ended, only the newest: its cell
+    stands for all of them.
     """
     told = open_servers(state)
     kept = [one for one in state.servers if one.gone_at is None or one.key in told or one.key == chosen]
-    return tuple(kept) or state.servers[:1]
+    hidden = {one.key for one in folded(state, chosen)[1:]}
+    return tuple(one for one in kept if one.key not in hidden) or state.servers[:1]
+
+
+def folded(state: HostState, chosen: str | None) -> tuple[Server, ...]:
+    """The servers that ended and share one cell, the newest first; none where they are few."""
+    told = open_servers(state)
+    gone = [
+        one for one in state.servers if one.gone_at is not None and (one.key in told or one.key == chosen)
+    ]
+    if len(gone) <= GONE_CELLS:
+        return ()
+    gone = [one for one in gone if one.key != chosen]
+    return tuple(sorted(gone, key=lambda one: one.gone_at or 0.0, reverse=True))
 
 
 def choices(states: Sequence[HostState], chosen: Choice | None = None) -> list[Choice]:
@@ -68,13 +86,24 @@ def cells(states: Sequence[HostState], chosen: Choice | None, width: int) -> lis
     for at, state in enumerate(states):
         here = chosen.server if chosen is not None and chosen.host == at else None
         servers: Sequence[Server | None] = present(state, here) or (None,)
+        gone = folded(state, here)
         for server, name in zip(servers, names(servers), strict=True):
             mine = chosen == Choice(at, server.key if server else None)
             named = name if len(servers) > 1 or not several else ""
-            told = cell(state, server, width, chosen=mine, host=several, name=named, worst=several)
+            if server is not None and len(gone) > 1 and server.key == gone[0].key:
+                told = _gone_cell(state, gone, width, host=several)
+            else:
+                told = cell(state, server, width, chosen=mine, host=several, name=named, worst=several)
             action = f"choose({len(out)})"
             out.append(tuple(span._replace(action=action) for span in told))
     return out
+
+
+def _gone_cell(state: HostState, gone: Sequence[Server], width: int, *, host: bool) -> Row:
+    """``✖ 22 gone``: entering it shows the newest of them."""
+    tone: Tone = "warn" if all(unexplained(one) for one in gone) else "bad"
+    where = dim(f" {host_name(state)} " if host else " ")
+    return cut(row(where, Span(f"✖ {len(gone)} gone", tone)), width)
 
 
 def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, most: int) -> list[Row]:

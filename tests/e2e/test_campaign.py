@@ -69,7 +69,10 @@ async def test_variants_are_started_in_turn_measured_and_compared(tmp_path: Path
         assert "flag --speculative-algorithm" not in document["runs"][0]["fingerprint"]
         told = err.decode()
         assert "launch 2 of 2: eagle3-3" in told
-        assert "eagle3-3  3" in told, "the table fills in"
+        # A machine that is too busy to measure is said to be, and the run does not count.
+        mine = [run for run in document["runs"] if run["variant"] == "eagle3-3"]
+        counted = sum(not run["client"]["limited"] for run in mine)
+        assert not counted or f"eagle3-3  {counted}" in told, "the table fills in"
 
 
 def _argv(simulation: Simulation) -> list[str]:

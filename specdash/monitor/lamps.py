@@ -44,9 +44,17 @@ def overtaken(memory: ServerMemory, answer: Http) -> bool:
     return answer.error == "refused" and ready_at is not None and answer.at <= ready_at
 
 
+def outdated(memory: ServerMemory, answer: Http) -> bool:
+    """It came before the ready line and said no more than that the server was not ready yet."""
+    ready_at = memory.course.ready_at
+    early = ready_at is not None and answer.at <= ready_at
+    not_yet = answer.path == HEALTH and answer.status is not None and answer.status >= 500
+    return overtaken(memory, answer) or (early and not_yet)
+
+
 def _since_ready(memory: ServerMemory, path: str) -> Http | None:
     answer = memory.answers.get(path)
-    return None if answer is None or overtaken(memory, answer) else answer
+    return None if answer is None or outdated(memory, answer) else answer
 
 
 def _token_lamp(memory: ServerMemory) -> Lamp:

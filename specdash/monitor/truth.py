@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from specdash.monitor.alerts import UNSEEN
 from specdash.monitor.documents import Diagnosis, Verdict
-from specdash.monitor.lamps import overtaken
+from specdash.monitor.lamps import outdated
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.polling import CONNECT, HEALTH
@@ -81,7 +81,7 @@ def _life(memory: ServerMemory, verdict: Verdict, now: float) -> Iterator[str]:
         yield "no log to read"
     for path, name in ((CONNECT, "port"), (HEALTH, "/health")):
         answer = memory.answers.get(path)
-        if answer is None or overtaken(memory, answer):
+        if answer is None or outdated(memory, answer):
             continue
         if answer.error or path == HEALTH:
             said = answer.error or f"{answer.status}{'' if answer.body or answer.status == 200 else ' empty'}"

@@ -409,3 +409,13 @@ def test_once_nothing_is_left_of_a_server_found_dead_nothing_is_said_to_be_left(
     assert only_server(cleaned).processes == 0
     assert only_server(cleaned).diagnoses == ()
     assert "left behind" not in only_server(cleaned).truth
+
+
+def test_a_not_yet_from_before_the_ready_line_is_no_word_about_a_server_that_is_ready() -> None:
+    before = http(13.0, HEALTH, 503)
+    memory = run(before, log(13.4, READY, 9999), tick(13.6), memory=start())
+    assert only_server(memory).state == "ready"
+    assert "503" not in only_server(memory).truth
+    assert lamp(memory, "port").value == "30000 open", "it answered all the same"
+    memory = run(http(16.0, HEALTH, 503), memory=memory)
+    assert "/health 503" in only_server(memory).truth, "what was answered since does"

@@ -72,7 +72,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("move.page_down", ("pagedown",), "PgDn", "page down", "a page down", "move"),
     Action("move.page_up", ("pageup",), "PgUp", "page up", "a page up", "move"),
     Action("pane.next", ("tab",), "tab", "next pane", "the next pane (shift+tab: the one before)", "move"),
-    Action("pane.strip", ("0",), "0", "hosts", "the strip of hosts and servers; enter goes in", "move"),
+    Action("pane.strip", ("0",), "0", "to hosts", "the strip of hosts and servers; enter goes in", "move"),
     Action("pane.gpu", ("1",), "1", "gpu", "the GPUs", "move"),
     Action("pane.log", ("2",), "2", "log", "the log", "move"),
     Action("pane.steps", ("3",), "3", "steps", "the steps", "move"),

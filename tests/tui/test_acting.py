@@ -462,7 +462,7 @@ async def test_a_cut_off_plan_can_be_forgotten(tmp_path: Path, make_app: Make) -
     async with app.run_test(size=(120, 50)) as pilot:
         await until(pilot, "was cut off after step")
         await open_dialog(pilot, "R")
-        await pilot.press("l", "enter")
+        await pilot.press("l", "l", "enter")  # behind Cancel and Go on
         await settle(pilot)
         assert "was cut off" not in screen_text(app)
         assert source.journal.unfinished(host.target) == []

@@ -32,7 +32,7 @@ class ChoiceDialog(ModalScreen["str | None"]):
         """Text and a button for each answer."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content("esc leaves it")
+            box.border_subtitle = Content("tab next · enter presses · esc leaves it")
             yield Static(Content("\n".join(map(sanitise, self._text.splitlines()))), markup=False)
             with Horizontal(classes="buttons"):
                 for number, label in enumerate(self._labels):

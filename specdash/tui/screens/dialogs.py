@@ -34,7 +34,7 @@ class ConfirmDialog(ModalScreen[bool]):
         """Text and two buttons."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content("esc refuses")
+            box.border_subtitle = Content(f"tab next · enter presses · esc: {self._no}")
             yield Static(_lines(self._text), markup=False)
             with Horizontal(classes="buttons"):
                 yield Button(Content(self._no), id="no", compact=True)
@@ -70,7 +70,7 @@ class NoticeDialog(ModalScreen[None]):
         """Text and one button."""
         with Vertical(classes="dialog") as box:
             box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content("nothing was done")
+            box.border_subtitle = Content("nothing was done · enter or esc closes")
             yield Static(_lines(self._text), markup=False)
             if self._hint:
                 yield Static(_lines(f"→ {self._hint}"), markup=False)

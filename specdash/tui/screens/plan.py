@@ -30,7 +30,7 @@ HEADINGS = {
 ROOMY = 30
 """Above so many rows some of the dashboard is left around the dialog."""
 ONE_ROW = 3
-"""So many other ways have room between Cancel and the verb; more of them get a row of their own."""
+"""So many other ways have room behind Cancel and the verb; more of them get a row of their own."""
 LABEL = 12
 """The widest label of another way: five fit side by side on 80 columns, and the text above has all of it."""
 
@@ -158,7 +158,9 @@ class PlanDialog(ModalScreen["Answer | None"]):
             words = f"▲ {typing.why}: type {typing.word} to go on"
             parts.append(Words(lambda width: [row(Span(line, "warn")) for line in wrap(words, width)]))
             parts.append(Input(id="typed", compact=True, select_on_focus=False))
-        buttons = [Button("Cancel", id="cancel", compact=True)]
+        word = "Go on" if self.offer.resumes else verb(self.plan)
+        go = Button(Content(word), id="go", compact=True, disabled=not self._armed())
+        buttons = [Button("Cancel", id="cancel", compact=True), go]  # as in every dialog: one tab apart
         if self.offer.resumes:
             buttons.append(Button("Forget it", id="forget", compact=True))
         others = [
@@ -169,8 +171,6 @@ class PlanDialog(ModalScreen["Answer | None"]):
             parts.append(Horizontal(*others, classes="buttons"))
         else:
             buttons += others
-        word = "Go on" if self.offer.resumes else verb(self.plan)
-        buttons.append(Button(Content(word), id="go", compact=True, disabled=not self._armed()))
         return [*parts, Horizontal(*buttons, classes="buttons")]
 
     def _armed(self, typed: str = "") -> bool:
@@ -179,7 +179,12 @@ class PlanDialog(ModalScreen["Answer | None"]):
 
     def _retitle(self) -> None:
         box = self.query_one(".dialog")
-        box.border_subtitle = Content(self._busy or "esc cancels · nothing is changed before you say so")
+        box.border_subtitle = Content(self._busy or self._keys)
+
+    @property
+    def _keys(self) -> str:
+        ticks = "space ticks · " if self.offer.options else ""
+        return f"nothing is changed yet · tab next · {ticks}enter presses · esc cancels"
 
     # ---- what the operator does ----------------------------------------------------------------------
 

@@ -46,6 +46,11 @@ def plural(many: int, word: str, words: str | None = None) -> str:
     return f"{many:,} {word if many == 1 else words or word + 's'}"
 
 
+def plan_count(counted: str, *, simulated: bool) -> str:
+    """``3/7``; where the host's clock is made up also that a plan's times are not of that clock."""
+    return f"times by your clock · {counted}" if simulated else counted
+
+
 ENGINE_NAMES = {
     **{"sglang": "SGLang", "vllm": "vLLM", "trtllm": "TensorRT-LLM", "tgi": "TGI"},
     **{"lmdeploy": "LMDeploy", "llamacpp": "llama.cpp", "transformers": "transformers"},

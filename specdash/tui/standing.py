@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from specdash.operations.plan import Plan
 from specdash.source import Source
+from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, row
 from specdash.tui.widgets.planrows import (
@@ -65,7 +66,9 @@ class Standing:
         def rows(width: int) -> list[Row]:
             return [*tracker_rows(plan, width, clock(), PANEL_ROWS), *([hint] if hint else [])]
 
-        return Panel(heading, rows, row(dim(counted(plan))))
+        host = self.source.state.host
+        told = say.plan_count(counted(plan), simulated=host is not None and host.simulated)
+        return Panel(heading, rows, row(dim(told)))
 
     def line(self, now: float, width: int) -> Row:
         """One line: what runs, else how the last plan ended, else what was cut off earlier."""

@@ -299,6 +299,7 @@ def test_what_the_operator_failed_to_end_is_told_after_a_while() -> None:
     left = run(processes(14.0, *ranks), processes(40.0, *ranks), tick(41.0), memory=memory)
     assert only_server(left).state == "crashed"
     assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
+    assert "GPU memory still held by TP0 102, TP1 103" in only_server(left).truth, "within a narrow line"
     assert left.picture.alerts[-1].next_key == "gpu.clean"
     assert left.picture.alerts[-1].text.endswith("(TP0 102; TP1 103)")
 

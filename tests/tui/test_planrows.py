@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from specdash.operations.plan import Plan, Step
 from specdash.operations.work import Check, Follow, Free, Launch, Remove, Start, Work
+from specdash.tui import say
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.planrows import (
     fold,
@@ -155,3 +156,8 @@ def test_an_outcome_is_one_line_and_its_key_is_never_cut_off() -> None:
         line = text_of(outcome_row(failed, width))
         assert len(line) <= width
         assert line.endswith("C ends what still holds it")
+
+
+def test_beside_the_made_up_clock_of_a_simulated_host_a_plan_says_whose_clock_it_goes_by() -> None:
+    assert say.plan_count("3/7", simulated=True) == "times by your clock · 3/7"
+    assert say.plan_count("3/7", simulated=False) == "3/7"

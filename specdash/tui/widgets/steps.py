@@ -95,6 +95,7 @@ class StepsPane(Choosing, can_focus=True):
     plan: Plan | None = None
     own: tuple[Entry, ...] = ()
     """Steps of a runbook and to-dos, in the order of the list."""
+    simulated = False
     now = 0.0
     whole = False
     """Every row is there to be scrolled to."""
@@ -110,6 +111,7 @@ class StepsPane(Choosing, can_focus=True):
     ) -> None:
         """Show another picture. ``now``: of this machine, for the plan's times."""
         self.server, self.plan, self.own, self.now = server, plan, own, now
+        self.simulated = state.host is not None and state.host.simulated
         self.faded = state.link.state in ("stale", "lost")
         self.redraw()
 
@@ -182,7 +184,9 @@ class StepsPane(Choosing, can_focus=True):
     def heading(self, width: int) -> tuple[Row, Row]:
         """How many are done."""
         if self.plan is not None:
-            return row(Span("steps", "strong")), row(dim(counted(self.plan)))
+            return row(Span("steps", "strong")), row(
+                dim(say.plan_count(counted(self.plan), simulated=self.simulated))
+            )
         marks = [step.mark for step in self.server.steps] if self.server else []
         done = sum(mark == "done" for mark in marks)
         own, of = procedure.counted(step for depth, step in self.own if not depth)

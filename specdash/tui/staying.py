@@ -34,14 +34,15 @@ def takes_over(state: HostState, shown: Server, *, picked: bool, plan: Plan | No
     chose or ended waits for its own successor, anything else for the next start. ``plan``: one
     that may start its successor.
     """
-    ended = shown.gone_at
-    if ended is None or shown.key in open_servers(state):
+    ended, told = shown.gone_at, open_servers(state)
+    if ended is None or shown.key in told:
         return None
     since = shown.started_at if shown.found_dead else ended - SLACK_S
     later = [one for one in state.servers if one.gone_at is None and one.started_at >= since]
-    own = next((one.key for one in later if _alike(one, shown)), None)
+    died = [one for one in state.servers if one.key in told and one.started_at >= since]
+    own = next((one.key for one in (*later, *died) if one.key != shown.key and _alike(one, shown)), None)
     started = plan is not None and plan.kind in STARTS
-    if own is not None or (picked and not started):
+    if own is not None or shown.found_dead or (picked and not started):
         return own
     return later[0].key if later else None
 

@@ -43,6 +43,12 @@ def test_its_own_successor_takes_the_view_and_what_the_operator_ended_waits_for_
     assert over(OTHER) == "8:8", "nobody chose the old one: the next start is followed"
 
 
+def test_a_successor_that_died_before_it_was_seen_to_live_takes_the_view() -> None:
+    died = msgspec.structs.replace(AGAIN, state="crashed", gone_at=states.NOW - 1)
+    alert = Alert(key=f"server:{died.key}/crashed/1", at=1.0, severity="error", text="it", alarm=True)
+    assert over(NEIGHBOUR, died, picked=True, alerts=(alert,)) == died.key
+
+
 def test_a_crash_keeps_the_view_whatever_starts() -> None:
     alert = Alert(key=f"server:{OLD.key}/crashed/1", at=1.0, severity="error", text="it", alarm=True)
     assert over(AGAIN, alerts=(alert,)) is None

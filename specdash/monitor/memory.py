@@ -96,9 +96,9 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """Cards on which it has ever owned memory."""
     gone_at: float | None = None
     found_dead: bool = False
+    """It died before we looked, or while the link was down."""
     none_left: bool = False
     """No process of it is left any more."""
-    """It died before we looked, or while the link was down."""
     end_asked: bool = False
     """The operator has begun to end it, and it had not crashed before."""
     cpu: Mapping[int, CpuWindow] = {}

@@ -85,5 +85,5 @@ async def test_without_a_server_nobody_is_asked(make_app: Make) -> None:
 def test_the_lamp_is_hollow_until_a_token_has_come_and_again_when_a_later_one_did_not() -> None:
     proven = states.serving().servers[0]
     assert "● READY" in text_of(header_row(states.serving(), proven, 120))
-    failed = msgspec.structs.replace(proven, proven_at=None)
+    failed = msgspec.structs.replace(proven, proven_at=None, lamps=())
     assert "○ READY" in text_of(header_row(states.serving(), failed, 120))

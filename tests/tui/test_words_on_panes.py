@@ -7,7 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from specdash.monitor.documents import Diagnosis
+from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.state import HostState, Link, Owner, Server
 from specdash.tui.actions import ACTIONS
 from specdash.tui.paint import Row, text_of, width_of
@@ -514,3 +514,13 @@ def test_a_stalled_server_on_a_host_without_gpus_promises_no_look_at_them() -> N
         text = "\n".join(text_of(line) for line in shown.rows(120))
         assert "stops it" in text
         assert ("every GPU is free" in text) == bool(gpus)
+
+
+def test_an_end_that_nobody_saw_is_not_explained() -> None:
+    state = states.crashed()
+    gone = Reason(signal="main process", value="4242 gone, reason not seen", age_s=5.0, says="bad")
+    verdict = msgspec.structs.replace(first(state).verdict, reasons=(gone,))
+    server = msgspec.structs.replace(first(state), diagnoses=(), verdict=verdict)
+    text = panel(msgspec.structs.replace(state, servers=(server,)))
+    assert "it is gone, the reason was not seen" in text
+    assert "why it crashed" not in text

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from specdash.monitor.alerts import KNOWN_FIXES
+from specdash.monitor.alerts import KNOWN_FIXES, unexplained
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words
@@ -303,6 +303,9 @@ def ended(
         return [*out, *text_rows("A new server is picked up within 2 s.", width, "dim")]
 
     keys = tuple(id_ for id_, _ in hands)
+    if unexplained(server):
+        title = row(Span("✖ it is gone, the reason was not seen", "warn"))
+        return Panel(title, rows, keys=(*keys, "log.error", "alert.ack", "evidence"))
     if crashed:
         words = "what was left behind" if left else "why it crashed"
         title = row(Span(f"✖ {words}", "bad"), dim(f"   {root.key}" if root else ""))

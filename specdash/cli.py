@@ -13,7 +13,7 @@ import io
 import os
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NoReturn
 
 import click
@@ -131,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     What an operator can do something about is one line on stderr, never a traceback; set
     ``SPECDASH_DEBUG=1`` to see the traceback of an error of ours.
     """
+    before = threading.enumerate()
     _have_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -164,7 +165,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         _complain(*_in_words(error))
         _hush()
         code = 1
-    _leave(code if isinstance(code, int) else 0)
+    _leave(code if isinstance(code, int) else 0, before)
 
 
 def _in_words(error: Exception) -> tuple[str, str | None]:
@@ -197,10 +198,12 @@ def _hush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _leave(code: int) -> NoReturn:
-    """End, whatever threads of a screen are left: one that reads a vanished terminal never would."""
-    main_thread = threading.main_thread()
-    if any(thread is not main_thread and not thread.daemon for thread in threading.enumerate()):
+def _leave(code: int, before: Collection[threading.Thread]) -> NoReturn:
+    """End, whatever threads of a screen are left: one that reads a vanished terminal never would.
+
+    ``before``: those that were there when the command began, which are its caller's.
+    """
+    if any(thread not in before and not thread.daemon for thread in threading.enumerate()):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()

@@ -43,6 +43,7 @@ def test_ctrl_c_at_a_question_ends_the_command_and_trusts_nobody(monkeypatch: py
         return "stayed"
 
     monkeypatch.setattr(click, "prompt", interrupted)
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     if sys.version_info >= (3, 11):
         assert asyncio.run(connect()) == "left"
     else:

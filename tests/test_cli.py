@@ -175,9 +175,12 @@ def test_a_terminal_that_cannot_show_a_glyph_gets_its_answer(tmp_path: Path) -> 
 def test_a_thread_that_never_ends_does_not_keep_the_program_alive() -> None:
     program = (
         "import threading, time, specdash.cli as cli\n"
-        "threading.Thread(target=time.sleep, args=(600,)).start()\n"
-        "print('said', end='')\n"
-        "cli.main(['--version'])\n"
+        "def work(**_):\n"
+        "    threading.Thread(target=time.sleep, args=(600,)).start()\n"
+        "    print('said', end='')\n"
+        "    return 0\n"
+        "cli.root.main = work\n"
+        "cli.main([])\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout[:4]) == (0, "said")

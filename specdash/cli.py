@@ -198,12 +198,19 @@ def _hush() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+MOMENT_S = 0.3
+"""How long a thread that is about to end is waited for."""
+
+
 def _leave(code: int, before: Collection[threading.Thread]) -> NoReturn:
     """End, whatever threads of a screen are left: one that reads a vanished terminal never would.
 
     ``before``: those that were there when the command began, which are its caller's.
     """
-    if any(thread not in before and not thread.daemon for thread in threading.enumerate()):
+    ours = [thread for thread in threading.enumerate() if thread not in before and not thread.daemon]
+    for thread in ours:
+        thread.join(MOMENT_S)
+    if any(thread.is_alive() for thread in ours):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
                 stream.flush()

@@ -77,7 +77,7 @@ class Todos:
         if self._thread is not None:
             await self._do(lambda store: store.close())
             self._given_up = True
-            self._thread.shutdown(wait=False)
+            self._thread.shutdown()  # it has nothing left to do: this takes no time
 
     def _set(self, todos: list[Todo]) -> None:
         self.list = tuple(sorted(todos, key=lambda todo: (todo.place, todo.made)))

@@ -88,7 +88,7 @@ class Journal:
         record = Record(path, descriptor)
         if fresh:
             record._write({"plan": msgspec.to_builtins(scrub(plan))})
-            self._prune()
+            prune(self.folder, KEPT)
         return record
 
     def read(self, plan_id: str) -> Entry | None:
@@ -97,7 +97,7 @@ class Journal:
 
     def all(self) -> Iterator[Entry]:
         """Every plan, the newest first."""
-        for path in sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True):
+        for path in newest_first(self.folder):
             entry = _read(path)
             if entry is not None:
                 yield entry
@@ -134,14 +134,21 @@ class Journal:
     def _path(self, plan_id: str) -> Path:
         return self.folder / (plan_id + SUFFIX)
 
-    def _prune(self) -> None:
-        old = sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True)[KEPT:]
-        for path in old:
-            with contextlib.suppress(OSError):
-                path.unlink()
+
+def newest_first(folder: Path) -> list[Path]:
+    """The journals of a folder by their last change."""
+    return sorted(folder.glob("*" + SUFFIX), key=changed_at, reverse=True)
 
 
-def _mtime(path: Path) -> float:
+def prune(folder: Path, kept: int) -> None:
+    """Delete the oldest journals beyond so many."""
+    for path in newest_first(folder)[kept:]:
+        with contextlib.suppress(OSError):
+            path.unlink()
+
+
+def changed_at(path: Path) -> float:
+    """Unix time of a file's last change; 0 where it is gone."""
     try:
         return path.stat().st_mtime
     except OSError:

@@ -20,6 +20,7 @@ import platformdirs
 
 from specdash.errors import SpecdashError
 from specdash.monitor.state import Mark
+from specdash.operations.journal import SUFFIX, changed_at, newest_first, prune
 from specdash.profile import RunbookStep
 from specdash.runbooks.book import Book, title_of
 from specdash.runbooks.samples import Sample
@@ -27,7 +28,6 @@ from specdash.runbooks.steps import OVER, Seen
 from specdash.sanitise import clean_line
 
 KEPT = 200
-SUFFIX = ".jsonl"
 
 
 class RunStep(msgspec.Struct, frozen=True, kw_only=True):
@@ -176,12 +176,12 @@ class Runs:
         file = RunFile(path, descriptor)
         if fresh:
             file.write({"run": msgspec.to_builtins(run)})
-            self._prune()
+            prune(self.folder, KEPT)
         return file
 
     def all(self) -> Iterator[Run]:
         """Every run, the newest first."""
-        for path in sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True):
+        for path in newest_first(self.folder):
             found = _read(path)
             if found is not None:
                 yield found[0]
@@ -201,23 +201,11 @@ class Runs:
 
     def stamp(self) -> float:
         """When something in the folder has last changed; 0: nothing is there."""
-        return max(map(_mtime, self.folder.glob("*" + SUFFIX)), default=0.0)
+        return max(map(changed_at, self.folder.glob("*" + SUFFIX)), default=0.0)
 
     def newest(self, target: str) -> Run | None:
         """The newest run for this host, whoever is at work on it."""
         return next((run for run in self.all() if run.target == target), None)
-
-    def _prune(self) -> None:
-        for path in sorted(self.folder.glob("*" + SUFFIX), key=_mtime, reverse=True)[KEPT:]:
-            with contextlib.suppress(OSError):
-                path.unlink()
-
-
-def _mtime(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _read(path: Path) -> tuple[Run, tuple[Sample, ...]] | None:

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from specdash.alerting.rules import RUNBOOK, Change, changes, seen, wanted
 from specdash.alerting.sending import Send, send
 from specdash.errors import SpecdashError
-from specdash.profile import Notify
+from specdash.profile.document import Notify
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
-    from specdash.source import Source
+    from specdash.session.source import Source
 
 LAST_S = 5.0
 """How long leaving waits for a message under way."""

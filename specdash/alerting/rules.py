@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
-from specdash.profile import Notify
+from specdash.profile.document import Notify
 
 RUNBOOK = "runbook"
 """What a runbook says by itself counts as a state of this name."""

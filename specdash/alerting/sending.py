@@ -17,7 +17,7 @@ import time
 from typing import Any, Protocol
 
 from specdash.errors import SpecdashError
-from specdash.profile import Notify
+from specdash.profile.document import Notify
 
 COMMAND_S = 20.0
 LONGEST = 8192

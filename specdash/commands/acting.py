@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from specdash.operations.journal import Journal
     from specdash.operations.plan import Kind, Plan
     from specdash.operations.rules import Rules
-    from specdash.profile import Host, Profile
-    from specdash.session import Session
+    from specdash.profile.document import Host, Profile
+    from specdash.session.live import Session
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 EXIT_FAILED, EXIT_NO_CONNECTION, EXIT_REFUSED = 1, 3, 4
@@ -116,7 +116,7 @@ def run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, out
 
 async def _run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool) -> int:
     from specdash.commands.carrying import carry_out
-    from specdash.profile import load
+    from specdash.profile.document import load
 
     named = load(given.get("profile")).host_of(target)
     if named is not None and named[1].watch:
@@ -132,8 +132,8 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
     Raises ``NoConnection`` where it cannot be reached.
     """
     from specdash.operations.journal import Journal
-    from specdash.profile import load
-    from specdash.session import open_source
+    from specdash.profile.document import load
+    from specdash.session.live import open_source
 
     profile = load(given.get("profile"))
     named = profile.host_of(target)
@@ -176,7 +176,7 @@ async def _connected(session: Session) -> AsyncIterator[None]:
 
 async def _look(session: Session) -> None:
     """Follow the host until enough was seen to plan. Raises ``NoConnection``."""
-    from specdash.glance import Glance
+    from specdash.session.glance import Glance
 
     changed = asyncio.Event()
     unsubscribe = session.subscribe(changed.set)

@@ -14,7 +14,7 @@ from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
-    from specdash.profile import Mistake, Profile
+    from specdash.profile.document import Mistake, Profile
 
 _EXIT_MISTAKES = 1
 
@@ -43,7 +43,7 @@ def check(file: Path | None, as_json: bool) -> None:
       specdash config check
       specdash config check night.toml --json
     """
-    from specdash.profile import find
+    from specdash.profile.document import find
 
     path = find(file)
     if path is None:
@@ -60,8 +60,8 @@ def check(file: Path | None, as_json: bool) -> None:
 
 
 def _examined(path: Path) -> tuple[Profile | None, Sequence[Mistake]]:
-    from specdash.profile import ProfileError, load
-    from specdash.profile_words import word_mistakes
+    from specdash.commands.confignames import word_mistakes
+    from specdash.profile.document import ProfileError, load
 
     try:
         profile = load(path)
@@ -90,7 +90,7 @@ def path(file: Path | None) -> None:
     Examples:
       specdash config path
     """
-    from specdash.profile import find, places, shown_path
+    from specdash.profile.document import find, places, shown_path
 
     counts = find(file)
     for place in places(file):
@@ -109,6 +109,6 @@ def schema() -> None:
     Examples:
       specdash config schema > specdash.schema.json
     """
-    from specdash.profile import schema as profile_schema
+    from specdash.profile.document import schema as profile_schema
 
     click.echo(json.dumps(profile_schema(), indent=1))

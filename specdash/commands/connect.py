@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from specdash.alerting.herald import Herald
     from specdash.history.recording import Recorder
     from specdash.operations.offers import Operations
-    from specdash.profile import Host, Profile
-    from specdash.session import Session
-    from specdash.source import Source
+    from specdash.profile.document import Host, Profile
+    from specdash.session.live import Session
+    from specdash.session.source import Source
 
 
 @click.command(short_help="The dashboard of one or more hosts.")
@@ -65,7 +65,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     """Open the hosts and show them; returns the exit code."""
     if given["json"]:
         raise click.UsageError("a dashboard is no document: `specdash status --json` prints one")
-    from specdash.profile import load
+    from specdash.profile.document import load
     from specdash.remote.target import parse_target
 
     check(given)
@@ -125,7 +125,7 @@ def _open(
     named: tuple[str, Host] | None,
     **more: Any,
 ) -> Source:
-    from specdash.session import open_source
+    from specdash.session.live import open_source
 
     if named is None:
         return open_source(target, options_from(given, stage.prompter, **more))
@@ -149,8 +149,8 @@ def _hands(
 
     outside = None
     if named[1].cleanup_via is not None:
-        from specdash.outside import Outside
-        from specdash.session import open_source
+        from specdash.session.live import open_source
+        from specdash.session.outside import Outside
 
         second = options_from(
             {**given, "port": None, "identity": None, "jump": None, "log": None}, stage.prompter

@@ -12,13 +12,13 @@ from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState, Link
 
 if TYPE_CHECKING:
-    from specdash.logbuffer import LogBuffer
+    from specdash.logs.buffer import LogBuffer
     from specdash.operations.offers import Operations
-    from specdash.source import Source
+    from specdash.session.source import Source
 
 
 class DeferredSource:
-    """A host that is about to be connected; fits ``specdash.source.Source``."""
+    """A host that is about to be connected; fits ``specdash.session.source.Source``."""
 
     def __init__(self, target: str, open_: Callable[[], Source], *, watch_only: bool = False) -> None:
         self._target, self._open, self._watch_only = target, open_, watch_only
@@ -80,7 +80,7 @@ class DeferredSource:
 
     async def run(self) -> None:
         """Open the host, off the event loop as far as that goes, and follow it."""
-        await asyncio.to_thread(importlib.import_module, "specdash.session")
+        await asyncio.to_thread(importlib.import_module, "specdash.session.live")
         if self._stopped:
             return
         try:

@@ -62,7 +62,7 @@ def clock_words(speed: float) -> str:
 async def _demo(
     scenario: str, speed: float, plain: bool, theme: str | None, ascii_only: bool, quiet: bool
 ) -> int:
-    from specdash.session import SessionOptions, open_source
+    from specdash.session.live import SessionOptions, open_source
     from specdash.sim.simulate import simulate
 
     hint = f"a made-up host{clock_words(speed)}: {TEACHES.get(scenario) or SCENARIOS[scenario].about}"

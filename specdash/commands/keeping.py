@@ -20,7 +20,7 @@ LONGEST_NAME = 80
 def history() -> Iterator[Runs]:
     """The runs that were kept. Raises ``HistoryError``."""
     from specdash.history.runs import Runs
-    from specdash.lessons import place
+    from specdash.session.lessons import place
 
     runs = Runs(place())
     try:

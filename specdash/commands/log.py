@@ -49,8 +49,8 @@ def command(
     """
     from specdash.errors import SpecdashError
     from specdash.monitor.logtext import in_words
-    from specdash.rules import default_rules
     from specdash.sanitise import clean_line
+    from specdash.session.rules import default_rules
 
     rules = default_rules()
     for problem in rules.problems:
@@ -83,7 +83,7 @@ def _look(
 ) -> tuple[LogReading, Judged]:
     """Read one file to its end and weigh it."""
     from specdash.engines.common import default_book, default_limits
-    from specdash.logfile import pieces, silent_since
+    from specdash.logs.file import pieces, silent_since
     from specdash.monitor.logverdict import judge_log, with_file_age
     from specdash.monitor.reading import begin, finish, read
 

@@ -12,7 +12,7 @@ from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
-    from specdash.profile import Notify
+    from specdash.profile.document import Notify
 
 
 @click.command(short_help="Who is told of what outside the terminal; --test sends a message.")
@@ -40,7 +40,7 @@ def command(names: tuple[str, ...], test: bool, profile: Path | None) -> None:
       specdash notify
       specdash notify phone --test
     """
-    from specdash.profile import load
+    from specdash.profile.document import load
     from specdash.wording import nearest
 
     rules = load(profile).notify

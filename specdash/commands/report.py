@@ -59,7 +59,7 @@ def command(wanted: str | None, html: bool, output: Path | None) -> None:
 def _todos(target: str) -> tuple[Todo, ...]:
     """The operator's own entries; none where there is no history."""
     from specdash.history.store import HistoryError, Store
-    from specdash.lessons import place
+    from specdash.session.lessons import place
 
     if not place().exists():
         return ()
@@ -75,7 +75,7 @@ def _todos(target: str) -> tuple[Todo, ...]:
 
 def _names(target: str) -> list[str]:
     """A host as it may have been named: by its target, and by the profile."""
-    from specdash.profile import load
+    from specdash.profile.document import load
 
     try:
         hosts = load().hosts
@@ -88,7 +88,7 @@ def _measured() -> tuple[Measured, ...]:
     """The benchmarks that were kept; none where there is no history, which is said."""
     from specdash.commands.keeping import history
     from specdash.history.store import HistoryError
-    from specdash.lessons import place
+    from specdash.session.lessons import place
 
     if not place().exists():
         return ()

@@ -14,7 +14,7 @@ from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
     from specdash.commands.acting import Scene
-    from specdash.profile import Profile
+    from specdash.profile.document import Profile
     from specdash.runbooks.book import Book
     from specdash.runbooks.conductor import Conductor
     from specdash.runbooks.runs import Run, Runs
@@ -44,7 +44,7 @@ def command(target: str | None, name: str | None, list_: bool, decision: str | N
       specdash runbook gpubox restart-and-verify
       specdash runbook gpubox night-watch --watch
     """
-    from specdash.profile import load
+    from specdash.profile.document import load
     from specdash.runbooks.book import find
 
     profile = load(given.get("profile"))

@@ -16,7 +16,7 @@ from specdash.commands.targets import ask_on_terminal
 
 if TYPE_CHECKING:
     from specdash.remote.asking import Prompter
-    from specdash.source import Source
+    from specdash.session.source import Source
     from specdash.tui.prompts import ScreenPrompter
     from specdash.tui.themes import Outfit
 

@@ -33,10 +33,10 @@ def command(target: str, **given: Any) -> None:
       specdash status gpubox --json | jq '.servers[].state'
       specdash status local
     """
-    from specdash.look import describe
     from specdash.monitor.status import encode, status_document, troubled
-    from specdash.profile import load
-    from specdash.session import open_source
+    from specdash.profile.document import load
+    from specdash.reports.look import describe
+    from specdash.session.live import open_source
 
     named = load(given["profile"]).host_of(target)
     if named is not None:
@@ -70,7 +70,7 @@ def _only(state: HostState, wanted: str | None) -> HostState:
 
 async def _look(source: Any) -> str | None:
     """Follow the host until enough was seen. Returns why there is no connection, or None."""
-    from specdash.glance import Glance
+    from specdash.session.glance import Glance
 
     changed = asyncio.Event()
     unsubscribe = source.subscribe(changed.set)

@@ -12,7 +12,7 @@ import click
 
 if TYPE_CHECKING:
     from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
-    from specdash.session import SessionOptions
+    from specdash.session.live import SessionOptions
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -55,8 +55,8 @@ def check(given: dict[str, Any]) -> None:
 def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) -> SessionOptions:
     """The session's options from the command line's."""
     from specdash.agent.paths import shown
-    from specdash.lessons import place
-    from specdash.session import SessionOptions
+    from specdash.session.lessons import place
+    from specdash.session.live import SessionOptions
 
     check(given)
     return SessionOptions(

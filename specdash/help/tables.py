@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from specdash.profile import shown_path
+from specdash.profile.document import shown_path
 
 
 def keys(width: int) -> Iterator[str]:
@@ -25,7 +25,7 @@ def keys(width: int) -> Iterator[str]:
 
 def profile(width: int) -> Iterator[str]:
     """Every table of the profile, from its types."""
-    from specdash.profile_schema import sections
+    from specdash.profile.schema import sections
 
     for section in sections():
         yield from _row("", f"{section.title}  {section.about}".rstrip(), 0, width)
@@ -37,8 +37,8 @@ def profile(width: int) -> Iterator[str]:
 
 def conditions(width: int) -> Iterator[str]:
     """What a condition may name."""
-    from specdash.conditions import NAMES, STATES
     from specdash.monitor.words import PHASES
+    from specdash.profile.conditions import NAMES, STATES
 
     yield from _row("names", ", ".join(NAMES), 10, width)
     yield from _row("state", ", ".join(STATES), 10, width)
@@ -47,7 +47,7 @@ def conditions(width: int) -> Iterator[str]:
 
 def shipped(width: int) -> Iterator[str]:
     """The runbooks that come with specdash."""
-    from specdash.profile import Profile
+    from specdash.profile.document import Profile
     from specdash.runbooks.book import books, title_of
 
     for book in books(Profile()).values():
@@ -73,7 +73,7 @@ def engines(width: int) -> Iterator[str]:
     """Every engine that is known on this machine, yours too."""
     from specdash.engines.loader import GENERIC
     from specdash.monitor.spans import count as counted
-    from specdash.rules import default_rules
+    from specdash.session.rules import default_rules
 
     for grammar in default_rules().grammars:
         if grammar.name != GENERIC:
@@ -149,7 +149,7 @@ def _row(head: str, text: str, wide: int, width: int, indent: int = 0) -> Iterat
 
 
 def _engine_folder() -> str:
-    from specdash.ownengines import folder
+    from specdash.session.ownengines import folder
 
     return shown_path(folder())
 
@@ -167,7 +167,7 @@ def _state_folder() -> str:
 
 
 def _profile_places() -> str:
-    from specdash.profile import FILE, places
+    from specdash.profile.document import FILE, places
 
     return f"./{FILE}, then {shown_path(places()[-1])}"
 

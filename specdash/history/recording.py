@@ -18,11 +18,11 @@ from typing import BinaryIO, ClassVar, Final
 import msgspec
 
 from specdash import __version__
-from specdash.door import admit
 from specdash.errors import SpecdashError
 from specdash.history.redaction import Redactor
 from specdash.monitor.frames import AnyFrame, decode
 from specdash.sanitise import clean_line
+from specdash.session.door import admit
 
 SCHEMA: Final = 1
 SUFFIX: Final = ".specdash.gz"

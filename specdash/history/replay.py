@@ -11,13 +11,13 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.history.recording import Recording
-from specdash.intake import take
-from specdash.logbuffer import LogBuffer
-from specdash.logkeeper import LogKeeper
+from specdash.logs.buffer import LogBuffer
+from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Log
 from specdash.monitor.memory import Rules
 from specdash.monitor.observe import acknowledge, snooze, start
 from specdash.monitor.state import HostState
+from specdash.session.intake import take
 
 LONGEST_GAP_S = 30.0
 """A recording ticks every second: a longer gap is a clock that was set, and is not waited for."""
@@ -45,7 +45,7 @@ def _played(recording: Recording) -> Iterator[tuple[float, AnyFrame]]:
 
 
 class ReplaySource:
-    """A recorded host (see ``specdash.source.Source``)."""
+    """A recorded host (see ``specdash.session.source.Source``)."""
 
     def __init__(
         self,

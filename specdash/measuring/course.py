@@ -16,7 +16,7 @@ from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.work import Measure
-from specdash.rules import grammar_of
+from specdash.session.rules import grammar_of
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):

@@ -12,9 +12,9 @@ from specdash.bench.events import AnyEvent
 from specdash.bench.record import Measured
 from specdash.history.runs import Runs
 from specdash.history.store import HistoryError
-from specdash.lessons import place
 from specdash.measuring.course import Course
 from specdash.operations.scrub import argv_without_secrets
+from specdash.session.lessons import place
 
 
 class Keeper:

@@ -9,7 +9,6 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from specdash.bench.plan import Workload, parse, sweep
 from specdash.errors import SpecdashError
-from specdash.following import Following
 from specdash.measuring.benchmark import Benchmark, Host
 from specdash.measuring.course import Course, Script, counted, plan, subject_of, url_of
 from specdash.measuring.keeping import Keeper
@@ -17,7 +16,8 @@ from specdash.measuring.onhost import HostGenerator
 from specdash.monitor.state import Server
 from specdash.operations.offer import Also, Offer
 from specdash.operations.offers import Operations
-from specdash.profile import Benchmark as Named
+from specdash.profile.document import Benchmark as Named
+from specdash.session.following import Following
 
 OUTPUT: Final = 256
 USUAL: Final[Mapping[str, tuple[tuple[int, ...], int]]] = {

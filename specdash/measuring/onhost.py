@@ -13,12 +13,12 @@ import msgspec
 from specdash.bench.events import AnyEvent, End, take
 from specdash.bench.plan import Workload
 from specdash.errors import SpecdashError
-from specdash.following import Following
 from specdash.monitor.frames import Bench
+from specdash.session.following import Following
 
 
 class Ground(Protocol):
-    """What a session offers (see ``specdash.session.Session``)."""
+    """What a session offers (see ``specdash.session.live.Session``)."""
 
     benches: Following
 

@@ -29,7 +29,7 @@ from specdash.operations.sightings import Sightings
 from specdash.operations.survey import Survey, survey
 from specdash.operations.wishes import ended_with, from_found, from_profile, last_good, of_profile, variant_of
 from specdash.operations.work import Follow, Manage, Signal, Sweep
-from specdash.profile import Profile
+from specdash.profile.document import Profile
 
 
 class SecondTarget(Protocol):

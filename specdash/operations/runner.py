@@ -9,7 +9,6 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from specdash.errands import RequestError
 from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
 from specdash.operations import ending, freeing, preflight, rewriting, starting
@@ -33,6 +32,7 @@ from specdash.operations.work import (
     TakeBack,
     Write,
 )
+from specdash.session.errands import RequestError
 
 Publish = Callable[[Plan], None]
 ASKED_S = 2.0

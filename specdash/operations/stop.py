@@ -18,7 +18,7 @@ from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import argv_without_secrets
 from specdash.operations.sight import Sight, look, titles
 from specdash.operations.work import Free, Manage, Signal, Sweep, Target
-from specdash.rules import default_rules
+from specdash.session.rules import default_rules
 
 _SETTLE_S = 1.0
 _SHELLS = frozenset(

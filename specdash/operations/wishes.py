@@ -15,8 +15,8 @@ from specdash.operations.found import Found
 from specdash.operations.journal import Journal
 from specdash.operations.launch import FileChange, Wish
 from specdash.operations.work import Check, Edit, How, Launch
-from specdash.profile import Profile, Variant
-from specdash.profile import Server as ProfileServer
+from specdash.profile.document import Profile, Variant
+from specdash.profile.document import Server as ProfileServer
 
 OF_FLAGS = frozenset(
     "argv_mangled config_invalid context_too_long draft_hidden_size_mismatch draft_missing kv_cache_too_small"

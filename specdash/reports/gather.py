@@ -204,7 +204,7 @@ def of_recording(path: Path) -> Report:
     """What a recording shows: its events, its last start, memory and phases over its time."""
     from specdash.history.recording import Recording
     from specdash.history.replay import ReplaySource
-    from specdash.rules import default_rules
+    from specdash.session.rules import default_rules
 
     source = ReplaySource(Recording(path), default_rules(), speed=0.0)
     source.jump(float("inf"))

@@ -23,7 +23,7 @@ from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.wishes import choose
 from specdash.operations.work import Measure
-from specdash.profile import Benchmark as Described
+from specdash.profile.document import Benchmark as Described
 from specdash.runbooks.book import benchmarks
 from specdash.runbooks.doing import Doing, NotAgreed, Outcome
 

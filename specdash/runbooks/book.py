@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 
 from specdash.errors import SpecdashError
-from specdash.profile import Benchmark, Profile, Runbook, RunbookStep
-from specdash.profile import parse as parse_profile
-from specdash.profile_runbooks import kinds_of
+from specdash.profile.document import Benchmark, Profile, Runbook, RunbookStep
+from specdash.profile.document import parse as parse_profile
+from specdash.profile.steps import kinds_of
 from specdash.wording import nearest
 
 SHIPPED: Final = "shipped.toml"

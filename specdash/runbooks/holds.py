@@ -11,11 +11,11 @@ from typing import Final
 
 import msgspec
 
-from specdash.conditions import BASELINE, Both, Comparison, Condition, Either, Milestone, Not
 from specdash.monitor.spans import count
 from specdash.monitor.state import Check, Gpu, HostState, Server
 from specdash.operations.freeing import ceiling_mib
 from specdash.operations.wishes import alive
+from specdash.profile.conditions import BASELINE, Both, Comparison, Condition, Either, Milestone, Not
 
 _COMPARE: Final[Mapping[str, Callable[[float, float], bool]]] = {
     "==": operator.eq,

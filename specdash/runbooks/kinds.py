@@ -9,17 +9,17 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from specdash.conditions import parse
-from specdash.errands import RequestError
 from specdash.errors import SpecdashError
 from specdash.operations.acts import Hands
 from specdash.operations.plan import Plan, Step
 from specdash.operations.rules import make
 from specdash.operations.work import Manage
+from specdash.profile.conditions import parse
 from specdash.runbooks.book import kind_of, seconds
 from specdash.runbooks.doing import LOOK_S, Doing, NotAgreed, Outcome
 from specdash.runbooks.holds import holds
 from specdash.runbooks.operating import operate
+from specdash.session.errands import RequestError
 
 RUN_S = 600.0
 """How long a command may take, where the step does not say."""

@@ -9,7 +9,7 @@ import msgspec
 from specdash.monitor.state import HostState, Server
 from specdash.operations.freeing import indexes, is_clean
 from specdash.operations.wishes import alive
-from specdash.profile import RunbookStep
+from specdash.profile.document import RunbookStep
 
 
 class Known(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 
-from specdash.conditions import parse
 from specdash.errors import SpecdashError
 from specdash.operations.checks import passes
 from specdash.operations.plan import Plan
 from specdash.operations.work import Free
+from specdash.profile.conditions import parse
 from specdash.runbooks.doing import LOOK_S, Doing, NotAgreed, Outcome
 from specdash.runbooks.holds import holds
 from specdash.runbooks.observed import by_others

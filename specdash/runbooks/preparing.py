@@ -13,7 +13,7 @@ from specdash.operations.acts import Acts
 from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan
 from specdash.operations.wishes import NoServer, choose, patch_edits
-from specdash.profile import RunbookStep
+from specdash.profile.document import RunbookStep
 
 
 class Nothing(SpecdashError):

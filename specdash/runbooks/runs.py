@@ -21,7 +21,7 @@ import platformdirs
 from specdash.errors import SpecdashError
 from specdash.monitor.state import Mark
 from specdash.operations.journal import SUFFIX, changed_at, newest_first, prune
-from specdash.profile import RunbookStep
+from specdash.profile.document import RunbookStep
 from specdash.runbooks.book import Book, title_of
 from specdash.runbooks.samples import Sample
 from specdash.runbooks.steps import OVER, Seen

@@ -24,7 +24,7 @@ from textual.worker import Worker, WorkerState
 
 from specdash.monitor.words import ALARM_STATES
 from specdash.sanitise import sanitise
-from specdash.source import Source
+from specdash.session.source import Source
 from specdash.tui import files, keymap
 from specdash.tui.asciimode import AsciiFilter
 from specdash.tui.nocolour import NoColour

@@ -23,7 +23,7 @@ import platformdirs
 import tomli
 from textual.keys import _character_to_key
 
-from specdash.profile_lines import line_of, lines_of
+from specdash.profile.lines import line_of, lines_of
 from specdash.tui.actions import ACTIONS, BY_ID, Action
 
 Keys = dict[str, tuple[str, ...]]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from specdash.measuring.benchmark import Benchmark
     from specdash.measuring.offering import Offering
     from specdash.measuring.progress import Progress
-    from specdash.source import Source
+    from specdash.session.source import Source
     from specdash.tui.screens.dashboard import Dashboard
     from specdash.tui.screens.plan import Answer
 

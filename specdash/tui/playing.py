@@ -7,18 +7,18 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from specdash.errands import RequestError
 from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
 from specdash.operations.journal import Journal
 from specdash.operations.offer import Offer
 from specdash.operations.plan import Plan
-from specdash.profile import Profile
+from specdash.profile.document import Profile
 from specdash.runbooks.book import Book, books
 from specdash.runbooks.doing import Decision, NotAgreed
 from specdash.runbooks.runs import Run, Runs, RunStep, new_run
 from specdash.runbooks.steps import Step
 from specdash.runbooks.telling import as_step
+from specdash.session.errands import RequestError
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from textual.screen import Screen
 
     from specdash.operations.offers import Operations
-    from specdash.source import Source
+    from specdash.session.source import Source
     from specdash.tui.screens.dashboard import Dashboard
 
 _T = TypeVar("_T")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from specdash.operations.plan import Plan
-from specdash.source import Source
+from specdash.session.source import Source
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, row

@@ -14,14 +14,14 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from specdash import profile as profiles
 from specdash.alerting import sending
 from specdash.alerting.herald import Herald
 from specdash.alerting.rules import changes, quiet, seen, wanted
 from specdash.commands.notify import command
 from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
-from specdash.profile import Notify
+from specdash.profile import document as profiles
+from specdash.profile.document import Notify
 from tests.tui import states
 
 replace = msgspec.structs.replace

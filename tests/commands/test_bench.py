@@ -19,9 +19,9 @@ from specdash.commands.benchload import loads_of
 from specdash.commands.benchtold import live_words
 from specdash.errors import SpecdashError
 from specdash.history.runs import Runs
-from specdash.lessons import place
 from specdash.measuring.course import Course, Subject
 from specdash.measuring.progress import Progress
+from specdash.session.lessons import place
 from tests.measuring.scripted import Scripted, good_run
 
 URL = "http://127.0.0.1:8000"
@@ -143,7 +143,7 @@ def test_options_become_loads() -> None:
 
 
 def test_the_profiles_benchmark_is_overridden_by_options() -> None:
-    from specdash.profile import Benchmark, Profile
+    from specdash.profile.document import Benchmark, Profile
 
     profile = Profile(benchmarks={"short": Benchmark(concurrency=(1, 4), requests=16, output=512, repeat=5)})
     loads, repeat = loads_of(URL, {"benchmark": "short", "output": 64}, profile)

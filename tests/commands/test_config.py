@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from specdash import profile as profiles
 from specdash.cli import root
-from specdash.profile_schema import DIALECT, sections
+from specdash.profile import document as profiles
+from specdash.profile.schema import DIALECT, sections
 
 BAD = """\
 [hosts.a]

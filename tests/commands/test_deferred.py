@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from specdash.commands.deferred import DeferredSource
 from specdash.errors import SpecdashError
-from specdash.source import Source
+from specdash.session.source import Source
 from tests.tui import states
 
 

@@ -13,7 +13,7 @@ import pytest
 from specdash.bench.events import Request
 from specdash.cli import main
 from specdash.history.runs import Runs
-from specdash.lessons import place
+from specdash.session.lessons import place
 from tests.bench.test_table import measured, story
 
 Say = Callable[..., tuple[int, str, str]]

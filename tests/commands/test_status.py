@@ -9,12 +9,12 @@ import msgspec
 import pytest
 from click.testing import CliRunner
 
-from specdash import session
 from specdash.cli import root
 from specdash.commands import status
 from specdash.monitor.frames import CardHealth
 from specdash.monitor.state import Figures, HostState, Latency
 from specdash.monitor.status import encode, status_document
+from specdash.session import live as session
 from tests.monitor.frames_of import process, processes, run, server
 from tests.monitor.vllm_frames import STOPPED, family, first_look, second_look
 from tests.tui.states import NOW, serving

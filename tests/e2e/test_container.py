@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from specdash.remote.target import parse_target
-from specdash.session import Session, SessionOptions
+from specdash.session.live import Session, SessionOptions
 from tests.e2e.linked import script
 
 INSIDE = """

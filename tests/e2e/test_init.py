@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specdash import profile as profiles
+from specdash.profile import document as profiles
 from specdash.sim.simulate import simulate
 from tests.operations.simulated import Operator
 

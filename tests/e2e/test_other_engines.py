@@ -15,7 +15,7 @@ import pytest
 
 from specdash.monitor.state import Server
 from specdash.remote.target import parse_target
-from specdash.session import Session, SessionOptions
+from specdash.session.live import Session, SessionOptions
 
 STAND_IN = """
 import http.server, json, sys

@@ -17,7 +17,7 @@ import pytest
 from specdash.monitor import frames
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import parse_target
-from specdash.session import Session, SessionOptions
+from specdash.session.live import Session, SessionOptions
 from tests.e2e.conftest import StartSshd
 from tests.e2e.linked import EXEC, connected, script, why_not
 from tests.e2e.sshd import ALIAS, Sshd
@@ -174,7 +174,7 @@ async def test_a_whole_session_sees_the_server_and_reads_its_log(
     process = subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=pipe, stdout=out)  # noqa: ASYNC220
     out.close()
     server = bare(start_sshd, tmp_path, SMI)
-    monkeypatch.setattr("specdash.session.LinkOptions", functools.partial(LinkOptions, **NO_PYTHON))
+    monkeypatch.setattr("specdash.session.live.LinkOptions", functools.partial(LinkOptions, **NO_PYTHON))
     session = Session(parse_target(ALIAS), SessionOptions(ssh_config=server.client_config()))
     running = asyncio.ensure_future(session.run())
     try:

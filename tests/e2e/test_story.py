@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from specdash.session import Session, SessionOptions, open_source
+from specdash.session.live import Session, SessionOptions, open_source
 from specdash.sim.simulate import Simulation, simulate
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp

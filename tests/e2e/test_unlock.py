@@ -9,8 +9,8 @@ from contextlib import asynccontextmanager
 import pytest
 
 from specdash.errors import SpecdashError
-from specdash.outside import Outside
-from specdash.session import Session, SessionOptions, open_source
+from specdash.session.live import Session, SessionOptions, open_source
+from specdash.session.outside import Outside
 
 
 @asynccontextmanager

@@ -15,7 +15,7 @@ from specdash.engines.common import default_book
 from specdash.engines.loader import parse_own
 from specdash.help import TOPICS, WIDEST, page, source
 from specdash.help.tables import FIGURES, TABLES
-from specdash.profile import Profile, parse
+from specdash.profile.document import Profile, parse
 from specdash.remote.errors import FAILURES
 from specdash.tui.actions import ACTIONS
 from tests.commands.examples import check_command_line

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from specdash.history.recording import Recording
 from specdash.history.replay import ReplaySource
-from specdash.loglens import LogLens
+from specdash.logs.lens import LogLens
 from specdash.monitor import frames
-from specdash.rules import default_rules
-from specdash.source import Source
+from specdash.session.rules import default_rules
+from specdash.session.source import Source
 from tests.history.samples import T0, hello, log, server, tick, written
 
 

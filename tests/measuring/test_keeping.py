@@ -9,8 +9,8 @@ import pytest
 
 from specdash.bench.figures import Run
 from specdash.bench.record import Measured
-from specdash.lessons import place
 from specdash.measuring.keeping import Keeper
+from specdash.session.lessons import place
 
 SECRET = "sk-verysecret1234567890abcdef"
 

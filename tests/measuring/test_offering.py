@@ -9,7 +9,7 @@ import pytest
 from specdash.measuring.course import Script
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.offering import MORE, MOST_OTHERS, Offering
-from specdash.profile import Benchmark, Profile
+from specdash.profile.document import Benchmark, Profile
 from tests.operations.fakehost import sglang
 from tests.tui.actors import HostSource
 from tests.tui.test_measuring import BenchHost

@@ -11,9 +11,9 @@ import pytest
 from specdash.bench.events import End
 from specdash.bench.plan import Workload
 from specdash.errors import SpecdashError
-from specdash.following import Following
 from specdash.measuring.onhost import HostGenerator
 from specdash.monitor.frames import Bench
+from specdash.session.following import Following
 
 BEGIN = {"event": "begin", "at": 5.0}
 END = {"event": "end", "t": 1.0, "done": 3}

@@ -19,7 +19,7 @@ from specdash.monitor.frames import (
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import observe, start
 from specdash.monitor.state import HostState, Server
-from specdash.rules import default_rules
+from specdash.session.rules import default_rules
 
 LOG = "/var/log/sglang.log"
 COMMAND = (

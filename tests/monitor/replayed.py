@@ -11,7 +11,7 @@ from specdash.history.recording import SUFFIX, Recording
 from specdash.monitor.observe import observe, start
 from specdash.monitor.state import Alert, Server
 from specdash.monitor.words import ALARM_STATES
-from specdash.rules import default_rules
+from specdash.session.rules import default_rules
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 EPOCH = 1795960000.0

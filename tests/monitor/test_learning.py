@@ -15,7 +15,7 @@ from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn
 from specdash.monitor.reading import begin
 from specdash.monitor.words import Phase
-from specdash.rules import default_rules
+from specdash.session.rules import default_rules
 from tests.monitor.frames_of import LOG, hello, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, CAPTURE, DIST, LOADED, READY, SHARD, WATCHED, WEIGHTS, told
 

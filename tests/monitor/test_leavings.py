@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from specdash.look import describe
 from specdash.monitor.frames import Link
 from specdash.monitor.memory import Memory
+from specdash.reports.look import describe
 from tests.monitor.frames_of import hello, http, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, DIST, LOADED, READY, WATCHED
 from tests.monitor.vllm_frames import READY as VLLM_READY

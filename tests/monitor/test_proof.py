@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from specdash.look import describe
 from specdash.monitor.frames import AnyFrame
 from specdash.monitor.memory import Memory
 from specdash.monitor.polling import METRICS
 from specdash.monitor.state import Lamp
 from specdash.monitor.status import status_document
+from specdash.reports.look import describe
 from specdash.tui.widgets.glyphs import state_span
 from tests.monitor.frames_of import http, run
 from tests.monitor.vllm_frames import STOPPED, counters, first_look, second_look

@@ -10,7 +10,7 @@ import pytest
 from specdash.monitor.frames import Process
 from specdash.monitor.logsource import log_source
 from specdash.monitor.servers import Family, discover
-from specdash.rules import default_rules
+from specdash.session.rules import default_rules
 
 TITLES = default_rules().titles
 

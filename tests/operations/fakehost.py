@@ -8,9 +8,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from specdash.errands import RequestError
 from specdash.monitor.documents import Diagnosis, Verdict
 from specdash.monitor.state import Lamp, LampSays, LogSource, Rank, Server
+from specdash.session.errands import RequestError
 from tests.operations.fakeworld import Proc, World
 
 __all__ = ["FakeHost", "Proc", "bystanders", "diagnosis", "server", "sglang"]

@@ -11,7 +11,6 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.errands import RequestError
 from specdash.errors import SpecdashError
 from specdash.monitor.state import Server as SeenServer
 from specdash.operations.acts import Acts
@@ -21,7 +20,8 @@ from specdash.operations.journal import Journal
 from specdash.operations.offers import Operations
 from specdash.operations.sightings import TRIES, Sightings
 from specdash.operations.work import Start
-from specdash.profile import Host, Profile, Server, Variant
+from specdash.profile.document import Host, Profile, Server, Variant
+from specdash.session.errands import RequestError
 from tests.operations.fakehost import FakeHost, Proc, diagnosis, server, sglang
 
 DRAFT = "/models/draft/config.json"

@@ -22,7 +22,7 @@ from specdash.operations.rules import make
 from specdash.operations.runner import Runner
 from specdash.operations.wishes import choose
 from specdash.operations.work import Launch, Start
-from specdash.session import Session, SessionOptions, open_source
+from specdash.session.live import Session, SessionOptions, open_source
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 

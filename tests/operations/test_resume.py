@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from specdash.errands import RequestError
 from specdash.errors import SpecdashError
 from specdash.operations import clean, patch, stop
 from specdash.operations.desk import Busy, Desk
@@ -18,6 +17,7 @@ from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
 from specdash.operations.runner import Runner
 from specdash.operations.work import Edit, Launch
+from specdash.session.errands import RequestError
 from tests.operations.fakehost import FakeHost, Proc, bystanders, server, sglang
 
 

@@ -34,7 +34,7 @@ from specdash.monitor.frames import (  # noqa: E402
 )
 from specdash.monitor.memory import Memory  # noqa: E402
 from specdash.monitor.observe import observe, start  # noqa: E402
-from specdash.rules import default_rules  # noqa: E402
+from specdash.session.rules import default_rules  # noqa: E402
 from tests.monitor.frames_of import LOG, hello  # noqa: E402
 
 RECORDINGS = ROOT / "tests" / "recordings"

@@ -15,7 +15,7 @@ from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
 from specdash.operations.plan import Step as PlanStep
 from specdash.operations.work import Launch, Start, Write
-from specdash.profile import FilePatch, RunbookStep
+from specdash.profile.document import FilePatch, RunbookStep
 from specdash.reports.charts import chart
 from specdash.reports.gather import gather
 from specdash.reports.markdown import fenced, markdown, plain

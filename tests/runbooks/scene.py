@@ -12,7 +12,7 @@ from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
 from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan
-from specdash.profile import Profile, RunbookStep
+from specdash.profile.document import Profile, RunbookStep
 from specdash.runbooks.book import Book
 from specdash.runbooks.conductor import Conductor
 from specdash.runbooks.doing import Decision, Waits

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specdash.profile import Profile, Variant, parse
-from specdash.profile import Server as ProfileServer
+from specdash.profile.document import Profile, Variant, parse
+from specdash.profile.document import Server as ProfileServer
 from specdash.runbooks.book import Book, NoBook, benched, benchmarks, books, find, seconds, title_of
 
 VARIANTS = Profile(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from specdash.conditions import ConditionError, parse
 from specdash.monitor.state import Check, HostState, Link, Rank
+from specdash.profile.conditions import ConditionError, parse
 from specdash.runbooks.holds import holds
 from tests.tui import states
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.profile import RunbookStep
+from specdash.profile.document import RunbookStep
 from specdash.runbooks.book import Book
 from specdash.runbooks.runs import new_run
 from specdash.runbooks.telling import as_step, document, shown

@@ -14,8 +14,8 @@ from specdash.bench.counters import ServerSide
 from specdash.bench.events import Client
 from specdash.bench.record import Measured
 from specdash.history.runs import Runs
-from specdash.lessons import place
-from specdash.profile import Benchmark, Profile
+from specdash.profile.document import Benchmark, Profile
+from specdash.session.lessons import place
 from tests.bench.test_table import measured
 from tests.operations.fakehost import sglang
 from tests.screens.test_acting_screens import app_over

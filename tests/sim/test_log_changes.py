@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from specdash.logbuffer import LogBuffer
-from specdash.loglens import LogLens
-from specdash.session import Session, SessionOptions, open_source
+from specdash.logs.buffer import LogBuffer
+from specdash.logs.lens import LogLens
+from specdash.session.live import Session, SessionOptions, open_source
 from specdash.sim.simulate import Simulation, simulate
 from tests.sim.guest import until
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from specdash.commands.deferred import DeferredSource
-from specdash.session import SessionOptions, open_source
+from specdash.session.live import SessionOptions, open_source
 from specdash.sim.simulate import Simulation, simulate
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp

@@ -11,7 +11,7 @@ import pytest
 
 from specdash.errors import SpecdashError
 from specdash.monitor.state import Server
-from specdash.session import Session, SessionOptions, open_source
+from specdash.session.live import Session, SessionOptions, open_source
 from specdash.sim.simulate import Simulation, simulate
 from tests.sim.guest import until
 

@@ -11,13 +11,13 @@ from typing import Any
 import msgspec
 
 from specdash.errors import SpecdashError
-from specdash.logbuffer import LogBuffer
+from specdash.logs.buffer import LogBuffer
 from specdash.monitor.state import HostState, Server
 from specdash.operations.desk import Desk
 from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
 from specdash.operations.offers import Operations
-from specdash.profile import Profile
+from specdash.profile.document import Profile
 from tests.operations.fakehost import FakeHost, diagnosis, server, sglang
 from tests.operations.fakeworld import FakeClock, Proc
 

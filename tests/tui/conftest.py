@@ -8,7 +8,7 @@ import textual.app
 import textual.pilot
 from textual._wait import wait_for_idle
 
-from specdash.source import Source
+from specdash.session.source import Source
 from specdash.tui import files, keymap, themes
 from specdash.tui.app import SpecdashApp
 from tests.tui.still import until_still

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specdash.logbuffer import LogBuffer
+from specdash.logs.buffer import LogBuffer
 from specdash.monitor.documents import Milestone
 
 LOG_LINES: Sequence[str] = (

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from specdash.errors import SpecdashError
-from specdash.logbuffer import LogBuffer
+from specdash.logs.buffer import LogBuffer
 from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
 from specdash.monitor.frames import Card
 from specdash.monitor.state import (

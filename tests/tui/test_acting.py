@@ -16,7 +16,7 @@ from specdash.operations import patch
 from specdash.operations.acts import Hands
 from specdash.operations.sight import look
 from specdash.operations.work import Edit
-from specdash.profile import Host, Profile
+from specdash.profile.document import Host, Profile
 from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog

@@ -1,6 +1,6 @@
 """The block of a log that holds a root cause."""
 
-from specdash.logbuffer import LogBuffer
+from specdash.logs.buffer import LogBuffer
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.logblock import block, block_rows
 from tests.tui.logs import CRASH_LINES, log_of

@@ -8,9 +8,9 @@ from textual.app import App, ComposeResult
 from textual.geometry import Offset
 from textual.selection import Selection
 
-from specdash.logbuffer import LogBuffer
-from specdash.loglens import LogLens
-from specdash.logpattern import searched
+from specdash.logs.buffer import LogBuffer
+from specdash.logs.lens import LogLens
+from specdash.logs.pattern import searched
 from specdash.tui.paint import text_of
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets import logslices

@@ -12,10 +12,10 @@ import pytest
 from textual.pilot import Pilot
 
 from specdash.bench.events import AnyEvent, End
-from specdash.following import Following
 from specdash.history.runs import Runs
-from specdash.lessons import place
 from specdash.monitor.frames import Bench
+from specdash.session.following import Following
+from specdash.session.lessons import place
 from specdash.tui.app import SpecdashApp
 from tests.measuring.scripted import good_run
 from tests.operations.fakehost import FakeHost, sglang

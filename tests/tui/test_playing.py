@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Button
 
-from specdash.profile import Profile, Runbook, RunbookStep
+from specdash.profile.document import Profile, Runbook, RunbookStep
 from specdash.runbooks import conductor, kinds, operating
 from specdash.runbooks.runs import Runs
 from specdash.tui import playing

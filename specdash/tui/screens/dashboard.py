@@ -15,7 +15,7 @@ from textual.widgets import Input
 from specdash.monitor.alerts import foremost
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.plan import Plan
-from specdash.source import Source
+from specdash.session.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
 from specdash.tui.listing import Listing

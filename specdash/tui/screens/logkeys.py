@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from specdash.logpattern import PatternError
+from specdash.logs.pattern import PatternError
 from specdash.tui import files, say
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.logprompt import LogPrompt
 
 if TYPE_CHECKING:
-    from specdash.loglens import LogLens
+    from specdash.logs.lens import LogLens
     from specdash.tui.screens.dashboard import Dashboard
 
 NEWLINE = "\n"

@@ -55,7 +55,7 @@ def _environment(board: Dashboard) -> None:
 
 
 def _evidence(board: Dashboard) -> None:
-    from specdash.bundle import bundle, name_of  # needed once in a while
+    from specdash.reports.bundle import bundle, name_of  # needed once in a while
 
     state, source = board.state, board.source
     logs = {server.name: buffer for server in state.servers if (buffer := source.log(server.key))}

@@ -12,7 +12,7 @@ from specdash.tui.widgets.painted import set_frame
 from specdash.tui.widgets.situation import text_rows
 
 if TYPE_CHECKING:
-    from specdash.logbuffer import LogBuffer
+    from specdash.logs.buffer import LogBuffer
 
 ROOM_FOR_NAME = 100
 """Columns from which on the file's name stands beside a filter."""
@@ -43,7 +43,7 @@ class LogPane(LogReader):
             self.forget_sought()
             self.to_end()
         if server is not None and (self.server is None or self.server.engine != server.engine):
-            from specdash.rules import grammar_of  # not needed for the first picture
+            from specdash.session.rules import grammar_of  # not needed for the first picture
 
             self.grammar = grammar_of(server.engine)
             self.repaint()

@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from specdash.loglens import LogLens, Matches
+    from specdash.logs.lens import LogLens, Matches
 
 
 class Hit(NamedTuple):

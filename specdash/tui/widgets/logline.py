@@ -12,7 +12,7 @@ from specdash.tui.widgets.logprefix import LEVELS, head
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.loglens import Row as LogRow
+    from specdash.logs.lens import Row as LogRow
 
 TimeMode = Literal["short", "printed", "arrival", "age"]
 TIME_MODES: tuple[TimeMode, ...] = ("short", "printed", "arrival", "age")

@@ -11,8 +11,8 @@ from specdash.tui.paint import Row, Span, dim, row
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.logbuffer import LogBuffer
-    from specdash.logrecords import Start
+    from specdash.logs.buffer import LogBuffer
+    from specdash.logs.records import Start
 
 MOST: Final = 400
 """Lines of one record, up and down from the chosen one."""
@@ -22,7 +22,7 @@ def record_of(buffer: LogBuffer, line: int, grammar: Grammar | None) -> tuple[in
     """First and last line of the record with this line; itself where the language is not known."""
     if grammar is None:
         return line, line
-    from specdash.logrecords import start_of  # not needed for the first picture
+    from specdash.logs.records import start_of  # not needed for the first picture
 
     starts: dict[int, Start] = {}
 
@@ -48,7 +48,7 @@ def record_of(buffer: LogBuffer, line: int, grammar: Grammar | None) -> tuple[in
 
 def _extent(first: int, most: int, parted: set[int], start: Callable[[int], Start]) -> int:
     """The last line, at most that one, of the record that begins at ``first``."""
-    from specdash.logrecords import joins
+    from specdash.logs.records import joins
 
     head = start(first)
     trace, last = head.trace, first

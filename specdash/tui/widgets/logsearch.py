@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from specdash.loglens import LogLens
-from specdash.logpattern import filtered, searched
+from specdash.logs.lens import LogLens
+from specdash.logs.pattern import filtered, searched
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets import logjump
 from specdash.tui.widgets.logslices import LogSlices
 
 if TYPE_CHECKING:
-    from specdash.logbuffer import LogBuffer
+    from specdash.logs.buffer import LogBuffer
 
 
 class LogSearch(LogSlices):
@@ -114,7 +114,7 @@ class LogSearch(LogSlices):
             self.lens.filter(None)
 
     def filter(self, words: str) -> None:
-        """Show only the lines that match (see ``specdash.logpattern``); empty: all again.
+        """Show only the lines that match (see ``specdash.logs.pattern``); empty: all again.
 
         Raises ``PatternError``.
         """

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Final
 
-from specdash.loglens import LogLens, Matches
-from specdash.logpattern import Finder, Wanted
+from specdash.logs.lens import LogLens, Matches
+from specdash.logs.pattern import Finder, Wanted
 from specdash.tui.widgets.logview import LogView
 
 if TYPE_CHECKING:
-    from specdash.logscan import Chunk
+    from specdash.logs.scan import Chunk
 
 SLICE_S: Final = 0.008
 """Seconds that one slice of work takes; keys are answered between two of them."""

@@ -12,15 +12,15 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from specdash.loglens import LogLens
+from specdash.logs.lens import LogLens
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.logline import TimeMode, form_of, line_row, rule_row, time_text
 from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.logbuffer import LogBuffer
-    from specdash.loglens import Row as LogRow
+    from specdash.logs.buffer import LogBuffer
+    from specdash.logs.lens import Row as LogRow
 
 WIDEST = 8192
 """Cells that can be scrolled sideways; the rest of a giant line is for ``w``."""

@@ -1,0 +1,94 @@
+"""The logs of one host as the screens see them: bytes by path, with a rule where a phase begins.
+
+Used by whatever feeds frames to the monitor, be it a live session or a replay.
+"""
+
+from __future__ import annotations
+
+from specdash.logs.buffer import LogBuffer
+from specdash.monitor.frames import Glimpse, Log
+from specdash.monitor.memory import Memory
+from specdash.monitor.ownpolls import strip
+from specdash.monitor.words import PHASE_TITLES
+
+
+class LogKeeper:
+    """One buffer for each log that is followed."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, LogBuffer] = {}
+        self._ruled: dict[str, int] = {}
+        self._glimpses: dict[str, tuple[LogBuffer, int]] = {}
+        """The last lines of logs whose backlog is on its way, and the size at which it will be there."""
+
+    def open(self, path: str) -> None:
+        """Expect this log: its buffer is there, though empty."""
+        self._buffers.setdefault(path, LogBuffer())
+
+    def forget(self, path: str) -> None:
+        """Let the bytes of this log go."""
+        self._buffers.pop(path, None)
+        self._ruled.pop(path, None)
+        self._glimpses.pop(path, None)
+
+    def glimpse(self, frame: Glimpse) -> None:
+        """The last lines of a log: they are shown until all before them has come, and they again."""
+        buffer = LogBuffer(whole=False)
+        buffer.append(frame.raw)
+        self._glimpses[frame.path] = (buffer, frame.size)
+
+    def of(self, memory: Memory, server_key: str) -> LogBuffer | None:
+        """The received bytes of that server's log; None where none is followed."""
+        server = next((s for s in memory.servers if s.key == server_key), None)
+        return self.at(server.source.path) if server and server.source.path else None
+
+    def at(self, path: str) -> LogBuffer | None:
+        """The received bytes of the log with this path: for the moment maybe its last lines alone."""
+        return self._glimpses[path][0] if path in self._glimpses else self._buffers.get(path)
+
+    def keep(self, frame: Log, before: Memory, after: Memory) -> None:
+        """Store the bytes, our own polls left out, and draw the rules of the phases that they show.
+
+        ``before`` and ``after`` are the monitor's memory on either side of this frame.
+        """
+        if frame.break_ == "start" or frame.path not in self._buffers:
+            self._buffers[frame.path] = LogBuffer()
+            self._ruled.pop(frame.path, None)
+        raw, buffer = frame.raw, self._buffers[frame.path]
+        # A backlog was written before we came: nobody knows when its lines arrived.
+        backlog = frame.break_ == "start" or frame.offset + len(raw) < frame.size
+        shown, _ = strip(raw, _our_ports(before, frame.path))
+        buffer.append(shown, at=None if backlog else frame.at, break_=frame.break_)
+        if self._is_over(frame):
+            del self._glimpses[frame.path]
+        self._draw_rules(frame.path, buffer, after)
+
+    def _is_over(self, frame: Log) -> bool:
+        """The backlog has come as far as the glimpse did, or goes on in another file."""
+        _, size = self._glimpses.get(frame.path, (None, None))
+        return size is not None and (
+            frame.offset + len(frame.raw) >= size or frame.break_ not in (None, "start")
+        )
+
+    def _draw_rules(self, path: str, buffer: LogBuffer, memory: Memory) -> None:
+        """One rule where a phase begins for the first rank."""
+        server = next((s for s in memory.servers if s.source.path == path), None)
+        if server is None:
+            return
+        milestones = server.reading.milestones
+        done = self._ruled.get(path, 0)
+        if done > len(milestones):
+            done = 0  # a new launch in the same file
+        earlier = {(m.role, m.phase, m.part) for m in milestones[:done]}
+        for milestone in milestones[done:]:
+            group = (milestone.role, milestone.phase, milestone.part)
+            if milestone.event == "begin" and group not in earlier:
+                words = (PHASE_TITLES[milestone.phase], milestone.role if milestone.role == "draft" else None)
+                buffer.rule(milestone.line, "phase", " ".join(filter(None, (*words, milestone.part))))
+            earlier.add(group)
+        self._ruled[path] = len(milestones)
+
+
+def _our_ports(memory: Memory, path: str) -> tuple[int, ...]:
+    """Local ports of our polls of the servers that write this log."""
+    return tuple(port for s in memory.servers if s.source.path == path for port in s.our_ports)

@@ -1,0 +1,365 @@
+"""One host: the link to its agent, the monitor that makes a picture of it, and the logs.
+
+The only object that screens and commands talk to. It holds no rule of its own: the monitor says what the
+frames mean and what should be observed next; the session asks the agent for exactly that.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from specdash import __version__
+from specdash.errors import SpecdashError
+from specdash.logs.buffer import LogBuffer
+from specdash.logs.keeper import LogKeeper
+from specdash.monitor.frames import AnyFrame, Bench, Ending, Glimpse, Hello, Link, Log, Note, Reply
+from specdash.monitor.limits import Learned
+from specdash.monitor.observe import acknowledge, learn, learn_baselines, observe, snooze, start
+from specdash.monitor.polling import PollPlan
+from specdash.monitor.state import HostState
+from specdash.monitor.tokens import listens, token_request
+from specdash.monitor.wants import wants
+from specdash.remote.asking import Prompter
+from specdash.remote.link import Link as RemoteLink
+from specdash.remote.options import LinkOptions
+from specdash.remote.target import Target, parse_target
+from specdash.session.door import admit
+from specdash.session.errands import Errands
+from specdash.session.following import Following
+from specdash.session.intake import take
+from specdash.session.lessons import Lessons
+from specdash.session.rules import default_rules
+
+if TYPE_CHECKING:
+    from specdash.operations.offers import Operations
+
+BACKLOG = 8 << 20
+"""Bytes of a log that are read when we come: its end is there at once, the start of this launch soon."""
+
+ACK_EVERY = 256 << 10
+ENV_SEEN = (
+    "^NCCL_",
+    "^CUDA_",
+    "^VLLM_",
+    "^SGLANG_",
+    "^HF_HUB_OFFLINE$",
+    "^TORCH_NCCL_",
+    "^GLOO_",
+    "^LOCAL_RANK$",
+)
+"""Names of variables whose values leave the host: what steers an engine, nothing that could be a secret."""
+
+
+@dataclass(frozen=True)
+class SessionOptions:
+    """What the command line says about one host."""
+
+    watch: bool = False
+    probe: bool = False
+    log: str | None = None
+    interval: float = 1.0
+    ssh_config: Path | None = None
+    port: int | None = None
+    identity: Path | None = None
+    jump: str | None = None
+    via_openssh: bool = False
+    sudo: bool = False
+    prompter: Prompter | None = None
+    history: Path | None = None
+    """The history of starts that limits are learned from; None: nothing is learned or kept."""
+    on_frame: Callable[[AnyFrame], str | None] | None = None
+    """Sees every frame after the door: recordings."""
+    unlockable: bool = False
+    """``watch`` is the profile's word, not the command line's: it can be taken back."""
+    hands: Callable[[Session], Operations] | None = None
+    """Makes what may be done to the host, where a profile has a say in it."""
+
+
+@dataclass
+class _Tail:
+    """A log that is followed."""
+
+    cursor: dict[str, Any] | None = None
+    unacknowledged: int = 0
+
+
+class Session:
+    """A live host (see ``specdash.session.source.Source``)."""
+
+    def __init__(self, target: Target, options: SessionOptions) -> None:
+        self._options = options
+        self._target = target
+        self._memory = start(target.text, default_rules(), options.log)
+        self._logs = LogKeeper()
+        self._tails: dict[str, _Tail] = {}
+        self._polls: dict[str, PollPlan] = {}
+        self._ports: frozenset[int] = frozenset()
+        self._listeners: list[Callable[[], None]] = []
+        self._told = False
+        self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
+        self._errands = Errands(self._link.send)
+        self.benches = Following(self._link.send)
+        """Benchmarks on the host: who listens to which."""
+        self._operations: Operations | None = None
+        self._lessons = (
+            None
+            if options.history is None
+            else Lessons(options.history, self._learned, self._complain, self._learned_cards)
+        )
+
+    @property
+    def target(self) -> str:
+        """The host as the operator named it."""
+        return self._target.text
+
+    @property
+    def watch_only(self) -> bool:
+        """The agent was started without acting verbs."""
+        return self._options.watch
+
+    @property
+    def operations(self) -> Operations | None:
+        """What may be done to the host, once it has said hello to an agent that can act."""
+        host = self.state.host
+        if self._options.watch or host is None or host.watch_only:
+            return None
+        if self._operations is None:
+            self._operations = (self._options.hands or _hands)(self)
+            self.subscribe(self._operations.sightings.attend)
+            self._operations.sightings.attend()
+        return self._operations
+
+    def ends(self, server_key: str) -> None:
+        """The operator ends this server now: its end is no crash."""
+        self._take(Ending(at=self.state.now, server=server_key), b"")
+
+    def unlock(self) -> None:
+        """Connect again with a full agent. Raises ``SpecdashError`` where the command line said --watch."""
+        if not self._options.watch:
+            return
+        if not self._options.unlockable:
+            raise SpecdashError("the command line said --watch: nothing can be done", "connect without it")
+        self._options = replace(self._options, watch=False)
+        self._link.renew(_link_options(self._options).agent)
+
+    @property
+    def state(self) -> HostState:
+        """The newest picture."""
+        return self._memory.picture
+
+    @property
+    def recording(self) -> Path | None:
+        """The file in which what this host says is kept."""
+        kept = getattr(self._options.on_frame, "path", None)
+        return kept if isinstance(kept, Path) else None
+
+    def log(self, server_key: str) -> LogBuffer | None:
+        """The received bytes of that server's log."""
+        return self._logs.of(self._memory, server_key)
+
+    def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
+        """Call ``changed`` soon after each change; changes that come together share one call."""
+        self._listeners.append(changed)
+        return lambda: self._listeners.remove(changed)
+
+    async def run(self) -> None:
+        """Connect, follow and reconnect until stopped."""
+        await self._link.run()
+
+    async def stop(self) -> None:
+        """Let go of the host; the server is not touched."""
+        self._link.stop()
+        if self._operations is not None:
+            await self._operations.stop()
+        if self._lessons is not None:
+            await self._lessons.close()
+
+    def refresh(self) -> None:
+        """Reconnect at once where the link is lost, else sample at once."""
+        if self.state.link.state in ("lost", "refused", "connecting"):
+            self._link.retry_now()
+        else:
+            self._link.send({"r": "refresh"})
+
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        """Let the agent do one thing and wait for its answer; a lost link only delays it.
+
+        Raises ``RequestError`` with the host's words.
+        """
+        return await self._errands.ask(request, token=token)
+
+    @property
+    def probe(self) -> bool:
+        """The command line said ``--probe``: a token may be asked for although nothing may be changed."""
+        return self._options.probe
+
+    async def token(self, server_key: str) -> float:
+        """Ask the server for one token; returns after how many seconds it came.
+
+        Raises ``SpecdashError`` where none came, or nobody may or can be asked.
+        """
+        server = next((server for server in self.state.servers if server.key == server_key), None)
+        if self._options.watch and not self._options.probe:
+            raise SpecdashError("only watching: no token is asked for", "connect with --probe")
+        if server is None or not listens(server):
+            raise SpecdashError("nobody listens on the server's port: there is nobody to ask")
+        key_env = self.operations.key_env(server) if self.operations is not None else None
+        began = time.monotonic()
+        await self.ask(token_request(server, key_env))
+        return time.monotonic() - began
+
+    def command_line(self, server_key: str) -> tuple[str, ...]:
+        """Of a server's main process, as it was last seen; empty where that is not known."""
+        servers = self._memory.servers
+        return next((server.family.main.argv for server in servers if server.key == server_key), ())
+
+    def acknowledge(self, alert_key: str) -> None:
+        """The operator has seen this alert."""
+        self._memory = acknowledge(self._memory, alert_key)
+        self._tell()
+
+    def snooze(self, alert_key: str) -> None:
+        """The operator has seen this alert and wants to be told again in ten minutes, if it still holds."""
+        self._memory = snooze(self._memory, alert_key)
+        self._tell()
+
+    def _take(self, frame: AnyFrame, _line: bytes) -> None:
+        """One frame from the link, or one that the link itself made."""
+        frame = admit(frame)
+        if self._options.on_frame is not None:
+            trouble = self._options.on_frame(frame)
+            if trouble:
+                self._complain(trouble)
+        before, self._memory = self._memory, take(self._memory, frame)
+        if isinstance(frame, Hello):
+            self._introduce()
+            self._errands.again()
+            self.benches.again()
+        elif isinstance(frame, Reply):
+            self._errands.take(frame)
+        elif isinstance(frame, Bench):
+            self.benches.take(frame)
+        elif isinstance(frame, Log) and frame.path in self._tails:
+            self._logs.keep(frame, before, self._memory)
+            self._credit(frame, self._tails[frame.path])
+        elif isinstance(frame, Glimpse) and frame.path in self._tails:
+            self._logs.glimpse(frame)
+        if not isinstance(frame, Link) or frame.state == "live":
+            self._ask()
+        if self._lessons is not None:
+            self._lessons.attend(self._memory)
+        self._tell()
+
+    def _learned(self, server_key: str, learned: Learned | None) -> None:
+        """The history has answered."""
+        self._memory = learn(self._memory, server_key, learned)
+        self._tell()
+
+    def _learned_cards(self, found: Mapping[str, int]) -> None:
+        """The history knows what these cards show when nobody uses them."""
+        self._memory = learn_baselines(self._memory, found)
+        self._tell()
+
+    def _complain(self, reason: str) -> None:
+        """Something on this machine is wrong; the session goes on."""
+        self._memory = observe(self._memory, Note(at=self.state.now, level="warning", text=reason))
+        self._tell()
+
+    def _introduce(self) -> None:
+        """A new agent knows nothing yet: say what to watch and where the logs go on."""
+        titles = self._memory.rules.titles
+        match = [pattern for engine in titles for pattern in engine.watch]
+        self._link.send(
+            {"r": "watch", "match": match, "env": list(ENV_SEEN), "interval": self._options.interval}
+        )
+        self._polls.clear()
+        self._ports = frozenset()
+        for path, tail in self._tails.items():
+            self._follow(path, tail)
+
+    def _ask(self) -> None:
+        """Bring what the agent does in line with what the monitor wants."""
+        wanted = wants(self._memory)
+        for path in self._tails.keys() - wanted.tails:
+            # Its server is no longer shown: 64 MiB for each start would fill the memory in time.
+            del self._tails[path]
+            self._logs.forget(path)
+            self._link.send({"r": "untail", "path": path})
+        for path in wanted.tails - self._tails.keys():
+            self._tails[path] = _Tail()
+            self._logs.open(path)
+            self._follow(path, self._tails[path])
+        if wanted.ports != self._ports and self._link.send({"r": "ports", "ports": sorted(wanted.ports)}):
+            self._ports = wanted.ports
+        plans = {plan.server: plan for plan in wanted.polls}
+        for server in self._polls.keys() - plans.keys():
+            if self._link.send({"r": "unpoll", "server": server}):
+                del self._polls[server]
+        for server, plan in plans.items():
+            if self._polls.get(server) != plan and self._link.send(_poll_request(plan)):
+                self._polls[server] = plan
+
+    def _follow(self, path: str, tail: _Tail) -> None:
+        tail.unacknowledged = 0
+        self._link.send({"r": "tail", "path": path, "backlog": BACKLOG, "cursor": tail.cursor})
+
+    def _credit(self, frame: Log, tail: _Tail) -> None:
+        """Remember where the log goes on, and tell the agent that it may send more."""
+        length = len(frame.raw)
+        end = frame.offset + length
+        tail.cursor = {"file": frame.file, "offset": end, "head": frame.head, "tail": frame.tail}
+        tail.unacknowledged += length
+        if tail.unacknowledged >= ACK_EVERY:
+            tail.unacknowledged = 0
+            self._link.send({"r": "ack", "path": frame.path, "offset": end})
+
+    def _tell(self) -> None:
+        if self._listeners and not self._told:
+            self._told = True
+            asyncio.get_running_loop().call_soon(self._call_listeners)
+
+    def _call_listeners(self) -> None:
+        self._told = False
+        for changed in tuple(self._listeners):
+            changed()
+
+
+def _hands(session: Session) -> Operations:
+    # Only where somebody may act: plans and editors weigh a tenth of a second.
+    from specdash.operations.journal import Journal
+    from specdash.operations.offers import Operations
+
+    return Operations(session, Journal(), ends=session.ends)
+
+
+def _link_options(options: SessionOptions) -> LinkOptions:
+    return LinkOptions(
+        ssh_config=options.ssh_config,
+        port=options.port,
+        identity=options.identity,
+        jump=options.jump,
+        via_openssh=options.via_openssh,
+        sudo=options.sudo,
+        agent={"watch": options.watch, "probe": options.probe, "version": __version__},
+    )
+
+
+def _poll_request(plan: PollPlan) -> dict[str, Any]:
+    calls = [
+        {"path": c.path, "every": c.every, "limit": c.limit, "keep": list(c.keep), "body": c.body}
+        for c in plan.calls
+    ]
+    return {"r": "poll", "server": plan.server, "host": plan.host, "port": plan.port, "calls": calls}
+
+
+def open_source(target: str, options: SessionOptions) -> Session:
+    """The host that ``target`` names, not yet connected.
+
+    Raises ``SpecdashError`` where the target is no target.
+    """
+    return Session(parse_target(target), options)

@@ -1,0 +1,57 @@
+"""What the screens are given of a log while it comes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specdash.logs.buffer import LogBuffer
+from specdash.logs.keeper import LogKeeper
+from specdash.monitor.frames import Glimpse, Log
+from specdash.monitor.observe import start
+from specdash.session.rules import default_rules
+
+PATH = "/var/log/server.log"
+
+
+def log(text: str, offset: int, size: int, **fields: Any) -> Log:
+    return Log(at=100.0, path=PATH, file="1:2", offset=offset, size=size, text=text, **fields)
+
+
+def keep(keeper: LogKeeper, *frames: Log) -> None:
+    memory = start("box", default_rules())
+    for frame in frames:
+        keeper.keep(frame, memory, memory)
+
+
+def seen(keeper: LogKeeper) -> list[str]:
+    buffer = keeper.at(PATH)
+    assert isinstance(buffer, LogBuffer)
+    return [buffer.text(line) for line in range(1, buffer.lines + 1)]
+
+
+def test_the_last_lines_are_there_until_those_before_them_have_come_and_then_all_once() -> None:
+    keeper = LogKeeper()
+    keeper.open(PATH)
+    keeper.glimpse(Glimpse(at=100.0, path=PATH, size=12, text="c\nd\n"))
+    assert seen(keeper) == ["c", "d"]
+    buffer = keeper.at(PATH)
+    assert buffer is not None
+    assert not buffer.whole, "their numbers are not those of the log"
+    keep(keeper, log("a\nb\n", 4, 12, break_="start"))
+    assert seen(keeper) == ["c", "d"]
+    keep(keeper, log("c\nd\n", 8, 14))
+    assert seen(keeper) == ["a", "b", "c", "d"]
+    buffer = keeper.at(PATH)
+    assert buffer is not None
+    assert buffer.whole
+    keep(keeper, log("e\n", 12, 14))
+    assert seen(keeper) == ["a", "b", "c", "d", "e"]
+
+
+def test_a_file_that_is_cut_while_its_backlog_comes_ends_the_glimpse() -> None:
+    keeper = LogKeeper()
+    keeper.glimpse(Glimpse(at=100.0, path=PATH, size=1000, text="z\n"))
+    keep(keeper, log("a\n", 0, 1000, break_="start"), log("new\n", 0, 4, break_="truncated"))
+    assert seen(keeper) == ["a", "new"]
+    keeper.forget(PATH)
+    assert keeper.at(PATH) is None

@@ -1,0 +1,303 @@
+"""The profile: what it may say, and how a mistake in it is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from specdash.errors import SpecdashError
+from specdash.profile import document as profiles
+from specdash.profile.conditions import Both, Comparison, ConditionError, Either, Not, parse
+from specdash.profile.document import ProfileError
+
+GOOD = """\
+schema = 1
+[hosts.gpubox]
+target = "root@gpubox"          # anything TARGET can be
+cleanup_via = "root@hypervisor"
+production = false
+[servers.main]
+host = "gpubox"
+engine = "sglang"
+launcher = "process"
+command = [
+  "python3", "-m", "sglang.launch_server",   # comment = with an equals sign
+  "--port", "30000",
+]
+cwd = "/srv"
+log = "/var/log/sglang.log"
+api_key_env = "SGLANG_API_KEY"
+[servers.main.env]
+NCCL_PROTO = "LL"
+NCCL_ALGO = "Ring"
+[servers.main.needs]
+files = ["/tmp/benchmark_eagle3.py"]
+[variants.eagle3-2]
+server = "main"
+args = ["--speculative-algorithm", "EAGLE3"]
+patches = [{ file = "/models/draft/config.json", set = { max_position_embeddings = 262144 } }]
+[benchmarks.short]
+concurrency = [1]
+requests = 16
+[benchmarks.mine]
+command = ["python3", "/tmp/benchmark_eagle3.py"]
+tok_s = 'throughput:\\s*([\\d.]+)'
+[runbooks.night-watch]
+steps = [{ wait = "state == 'ready'", within = "30m" }, { notify = "ready" }]
+"""
+
+
+def told(text: str) -> list[str]:
+    try:
+        profiles.parse(text, "p.toml")
+    except ProfileError as error:
+        return [mistake.text("p.toml") for mistake in error.mistakes]
+    return []
+
+
+def changed(before: str, after: str) -> list[str]:
+    assert before in GOOD
+    return told(GOOD.replace(before, after))
+
+
+def test_a_profile_says_everything_that_the_contract_allows() -> None:
+    profile = profiles.parse(GOOD)
+    server = profile.servers["main"]
+    assert server.env == {"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}
+    assert server.needs.files == ("/tmp/benchmark_eagle3.py",)
+    assert profile.variants["eagle3-2"].patches[0].set == {"max_position_embeddings": 262144}
+    assert profile.host_of("gpubox") == profile.host_of("root@gpubox")
+    assert list(profile.servers_of("gpubox")) == ["main"]
+    assert profile.host_of("other") is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("launcher =", "launchr =", "p.toml:9: servers.main.launchr: unknown key; did you mean launcher?"),
+        (
+            "cleanup_via",
+            "clean_via",
+            "p.toml:4: hosts.gpubox.clean_via: unknown key; did you mean cleanup_via?",
+        ),
+        (
+            "[servers.main.needs]\nfiles",
+            "[servers.main.needs]\nfile",
+            "p.toml:21: servers.main.needs.file: unknown",
+        ),
+        (
+            "[variants.eagle3-2]",
+            "[varaints.eagle3-2]",
+            "p.toml:22: varaints: unknown key; did you mean variants?",
+        ),
+        ('log = "/var/log/sglang.log"', "log = 5", "p.toml:15: servers.main.log: int where str"),
+        (
+            'host = "gpubox"',
+            'host = "gpubx"',
+            "p.toml:7: servers.main.host: there is no [hosts.gpubx]; did you mean gpubox",
+        ),
+        (
+            'server = "main"',
+            'server = "mian"',
+            "p.toml:23: variants.eagle3-2.server: there is no [servers.mian]",
+        ),
+        (
+            '"process"',
+            '"systemd"',
+            "p.toml:9: servers.main.launcher: process, systemd:UNIT, docker:NAME or tmux",
+        ),
+        ('engine = "sglang"\n', "", "p.toml:6: servers.main: missing engine"),
+        ("production = false", 'production = "no"', "p.toml:5: hosts.gpubox.production: str where bool"),
+        ("requests = 16", "requests = 0", "p.toml:28: benchmarks.short.requests: "),
+        ("schema = 1", "schema = 2", "p.toml:1: schema: this specdash reads schema = 1"),
+        ('"30m"', '"soon"', "p.toml:33: runbooks.night-watch.steps.within: a time as 30s, 5m or 2h"),
+        ("'ready'\"", "'redy'\"", "p.toml:33: runbooks.night-watch.steps.wait: step 1: 'redy' is no state"),
+        (
+            '{ notify = "ready" }',
+            '{ notify = "ready", do = "kill" }',
+            "p.toml:33: runbooks.night-watch.steps: step 2: exactly one of do, wait, check,",
+        ),
+        ("([\\d.]+)", "[\\d.]+", "p.toml:31: benchmarks.mine.tok_s: needs one group in parentheses"),
+        ("cwd = ", "cwd = [", "p.toml:15: not TOML: Unclosed array"),
+    ],
+)
+def test_a_mistake_names_file_line_key_and_the_nearest_right_word(before: str, after: str, said: str) -> None:
+    found = changed(before, after)
+    assert len(found) == 1, found
+    assert found[0].startswith(said), found[0]
+
+
+def test_a_command_for_the_key_is_refused_while_nobody_would_run_it() -> None:
+    text = GOOD.replace('api_key_env = "SGLANG_API_KEY"', 'api_key_command = ["pass", "sglang"]')
+    with pytest.raises(ProfileError, match=r"api_key_command.*not carried out yet.*api_key_env"):
+        profiles.parse(text, "specdash.toml")
+
+
+def test_a_key_in_a_profile_is_refused_with_where_it_belongs() -> None:
+    assert changed('api_key_env = "SGLANG_API_KEY"', 'api_key = "sk-abc"') == [
+        "p.toml:16: servers.main.api_key: a key is never kept in a profile: name its variable (api_key_env)"
+    ]
+    assert "a secret is never kept" in changed('NCCL_PROTO = "LL"', 'HF_TOKEN = "hf_x"')[0]
+
+
+def test_all_mistakes_are_told_in_the_order_of_their_lines() -> None:
+    text = GOOD.replace("launcher", "launchr").replace("cwd =", "cdw =").replace('"gpubox"', '"gpubx"')
+    found = told(text)
+    assert [line.split(":")[1] for line in found] == ["7", "9", "14"]
+    with pytest.raises(ProfileError) as error:
+        profiles.parse(text, "p.toml")
+    assert error.value.exit_code == 2
+    assert error.value.hint == "2 more mistakes: specdash config check shows all"
+
+
+def test_quotes_long_strings_and_lists_do_not_mislead_the_line_count() -> None:
+    text = (
+        'schema = 1\n[hosts."a.b"]\ntarget = "x"\n[servers.s]\nhost = "a.b"\nengine = "vllm"\n'
+        'command = ["""\n[not.a.table]\nkey = 1\n""", "]"]\nbad = 1\n'
+    )
+    assert told(text) == ["p.toml:11: servers.s.bad: unknown key"]
+
+
+def test_an_empty_profile_is_a_profile() -> None:
+    assert profiles.parse("") == profiles.Profile()
+
+
+def test_the_current_folder_goes_before_the_config_folder_and_a_given_file_before_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config, here = tmp_path / "config", tmp_path / "here"
+    for folder in (config / "specdash", here):
+        folder.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
+    monkeypatch.chdir(here)
+    assert profiles.find() is None
+    assert profiles.load() == profiles.Profile()
+    (config / "specdash" / "specdash.toml").write_text('[hosts.c]\ntarget = "c"\n')
+    assert list(profiles.load().hosts) == ["c"]
+    (here / "specdash.toml").write_text('[hosts.h]\ntarget = "h"\n')
+    assert list(profiles.load().hosts) == ["h"]
+    given = tmp_path / "other.toml"
+    given.write_text('[hosts.g]\ntarget = "g"\n')
+    assert list(profiles.load(given).hosts) == ["g"]
+    with pytest.raises(SpecdashError, match="there is no such profile"):
+        profiles.load(tmp_path / "missing.toml")
+
+
+def test_the_schema_is_one_that_an_editor_can_use() -> None:
+    schema = profiles.schema()
+    assert "launcher" in schema["$defs"]["Server"]["properties"]
+    assert schema["$defs"]["Server"]["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("state == 'ready'", Comparison("state", "==", "ready")),
+        ("gpu.used_mib < 100", Comparison("gpu.used_mib", "<", 100.0)),
+        (
+            "not state == 'ready' and servers > 0 or phase != 'capture'",
+            Either(
+                Both(Not(Comparison("state", "==", "ready")), Comparison("servers", ">", 0.0)),
+                Comparison("phase", "!=", "capture"),
+            ),
+        ),
+        (
+            '(servers == 1 or servers == 2) and state == "stalled"',
+            Both(
+                Either(Comparison("servers", "==", 1.0), Comparison("servers", "==", 2.0)),
+                Comparison("state", "==", "stalled"),
+            ),
+        ),
+    ],
+)
+def test_a_condition_means_what_a_person_means_by_it(text: str, meant: object) -> None:
+    assert parse(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("stat == 'ready'", "did you mean 'state'"),
+        ("state = 'ready'", "cannot be read"),
+        ("state == ready", "a word in quotes"),
+        ("state < 'ready'", "no <"),
+        ("gpu.used_mib == 'much'", "is a number"),
+        ("state == 'ready' and", "a name is missing"),
+        ("(state == 'ready'", r"\) is missing"),
+        ("state == 'ready' 5", "not expected"),
+        ("", "a name is missing"),
+        ("__import__('os')", "is no name here"),
+        ("(" * 50 + "servers == 1" + ")" * 50, "nested too deeply"),
+        ("not " * 50 + "servers == 1", "nested too deeply"),
+    ],
+)
+def test_a_condition_that_means_nothing_says_why_and_is_never_run(text: str, why: str) -> None:
+    with pytest.raises(ConditionError, match=why):
+        parse(text)
+
+
+BOOK = """
+[servers.main]
+host = "box"
+engine = "sglang"
+command = ["python3"]
+[hosts.box]
+target = "box"
+[variants.fast]
+server = "main"
+[runbooks.night]
+steps = [
+  { manual = "call the owner" },
+  { do = "kill" },
+  { patch = { file = "/models/draft/config.json", set = { max_position_embeddings = 262144 } } },
+  { do = "restart", variant = "fast", force = ["draft"], title = "again" },
+  { wait = "milestone capture end on all ranks", within = "30m", unless = "state == 'crashed'" },
+  { check = "gpu.used_mib < baseline" },
+  { run = ["nvidia-smi", "-q"], within = "30s" },
+  { notify = "ready" },
+]
+"""
+
+
+def test_a_runbook_has_every_kind_of_step() -> None:
+    steps = profiles.parse(BOOK).runbooks["night"].steps
+    assert steps[4].unless == "state == 'crashed'"
+    assert steps[6].run == ("nvidia-smi", "-q")
+    assert steps[3].force == ("draft",)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "line", "said"),
+    [
+        ('do = "kill"', 'do = "kil"', 13, "steps.do: kil is none of check, kill"),
+        ('do = "kill"', 'do = "kil"', 13, "did you mean kill?"),
+        ('do = "kill"', 'dos = "kill"', 13, "steps.dos: unknown key; did you mean do?"),
+        (
+            'variant = "fast"',
+            'variant = "fasst"',
+            15,
+            "step 4: there is no [variants.fasst]; did you mean fast?",
+        ),
+        ('"kill"', '"kill", variant = "fast"', 13, "steps.variant: step 2: a kill starts nothing"),
+        ("capture end", "captur end", 16, "'captur' is no phase: did you mean 'capture'?"),
+        ("== 'crashed'", "= 'crashed'", 16, "steps.unless: step 5: "),
+        ("used_mib", "used_mb", 17, "step 6: 'gpu.used_mb' is no name here: did you mean 'gpu.used_mib'?"),
+        ('["nvidia-smi", "-q"]', '"nvidia-smi -q"', 18, "steps.run: str where a list"),
+        ('"nvidia-smi", "-q"', '"x", "--api-key", "sk-abcdefghijklmn"', 18, "a secret is never kept"),
+        ('notify = "ready"', 'notify = "ready", within = "3m"', 19, "steps.within: step 8: only beside wait"),
+        ('notify = "ready"', 'bench = "short"', 19, "steps.bench: step 8: there is no [benchmarks.short]"),
+    ],
+)
+def test_a_mistake_in_a_runbook_names_the_line_of_its_step(
+    before: str, after: str, line: int, said: str
+) -> None:
+    assert before in BOOK
+    found = told(BOOK.replace(before, after))
+    assert found, said
+    assert any(said in one and one.startswith(f"p.toml:{line}: runbooks.night.") for one in found), found
+
+
+def test_steps_in_tables_of_their_own_have_their_own_lines() -> None:
+    found = told('[[runbooks.a.steps]]\ndo = "kill"\n[[runbooks.a.steps]]\nwait = "x == 1"\n')
+    assert found[0].startswith("p.toml:3: runbooks.a.steps.wait: step 2: 'x' is no name"), found

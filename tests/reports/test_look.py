@@ -1,0 +1,31 @@
+"""One look at a host in words."""
+
+from __future__ import annotations
+
+from specdash.monitor.frames import Card, Gpus
+from specdash.monitor.observe import learn
+from specdash.reports.look import describe
+from tests.monitor.frames_of import hello, run, tick
+from tests.monitor.good_start import WATCHED
+from tests.monitor.test_learning import LESSON, watched
+
+
+def test_a_start_of_a_known_kind_is_said_to_take_as_long_as_usual() -> None:
+    memory = watched(*WATCHED[:2])
+    memory = run(tick(30.0), memory=learn(memory, memory.servers[0].key, LESSON))
+    text = "\n".join(describe(memory.picture))
+    assert "weights (usual 1:30)" in text
+    assert "ready in about 1:40, by 1 start of this kind" in text
+
+
+def test_a_start_of_an_unknown_kind_promises_nothing() -> None:
+    text = "\n".join(describe(watched(*WATCHED[:2]).picture))
+    assert "usual" not in text
+    assert "ready in" not in text
+
+
+def test_a_card_that_somebody_outside_holds_says_where_to_look() -> None:
+    card = Card(index=0, total_mib=97887, used_mib=77000, memory_call="v2", processes=())
+    frames = [Gpus(at=float(t), cards=(card,)) for t in range(4)]
+    state = run(hello(container="lxc", host_pids=False), *frames).picture
+    assert any("look from the host" in line for line in describe(state) if line.startswith("GPU  0"))

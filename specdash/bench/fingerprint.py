@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from specdash.monitor.state import EnvRow, Gpu, HostState, Server
+from specdash.monitor.serverparts import EnvRow
+from specdash.monitor.state import Gpu, HostState, Server
 from specdash.secrecy import redact
 
 VARIANT: Final = ("flag ", "env ", "patched ", "speculation", "draft ")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import msgspec
 
-from specdash.monitor.frames import AnyFrame, Glimpse, Log, Pong, Process, Processes, Reply
+from specdash.monitor.frames import AnyFrame, Glimpse, Log, Pong, Processes, Reply
+from specdash.monitor.samples import Process
 from specdash.sanitise import REDACTED, clean_line, redact
 
 ENV_KEPT = ("NCCL_", "CUDA_", "VLLM_", "SGLANG_")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from specdash.monitor.commandline import flag, launch_facts
-from specdash.monitor.frames import Process
 from specdash.monitor.memory import PortOwner, ServerMemory
+from specdash.monitor.samples import Process
 
 _EVERYWHERE = frozenset({"0.0.0.0", "::", "*", ""})
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})

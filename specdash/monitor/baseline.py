@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from specdash.monitor.frames import Card
+from specdash.monitor.samples import Card
 
 DEFAULT_MIB: Final = {"v2": 64, "v1": 1024}
 """Of a card that has taught nothing yet. The old call counts the driver's own reserve."""

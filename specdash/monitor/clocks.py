@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from specdash.monitor.frames import Card
+from specdash.monitor.samples import Card
 
 SLOW_S: Final = 30.0
 """A card that is slow for so long under load is worth knowing of; clocks step down for moments."""

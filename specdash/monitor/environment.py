@@ -14,8 +14,8 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from specdash.monitor.frames import Process
-from specdash.monitor.state import EnvCell, EnvRow
+from specdash.monitor.samples import Process
+from specdash.monitor.serverparts import EnvCell, EnvRow
 
 INTERESTING: Final = ("NCCL_", "CUDA_", "VLLM_", "SGLANG_", "TORCH_NCCL_", "GLOO_")
 """Beginnings of names that steer an engine and its communication."""

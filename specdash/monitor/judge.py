@@ -9,13 +9,13 @@ from specdash.monitor.asymmetry import asymmetry
 from specdash.monitor.diagnosis import Judged, diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
-from specdash.monitor.frames import Process
 from specdash.monitor.kernelnews import lines_about
 from specdash.monitor.limits import Learned
 from specdash.monitor.liveness import assess
 from specdash.monitor.logverdict import words_of
 from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.polling import HEALTH
+from specdash.monitor.samples import Process
 from specdash.monitor.servers import called
 from specdash.monitor.speech import say
 from specdash.monitor.state import Gpu

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
-from specdash.monitor.frames import KernelLine
 from specdash.monitor.kernel import SOFTWARE, KernelFinding, read_kernel
 from specdash.monitor.memory import Around, ServerMemory
+from specdash.monitor.samples import KernelLine
 from specdash.monitor.state import Alert, Gpu
 
 OUTLIVED_S = 30.0

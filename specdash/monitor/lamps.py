@@ -8,7 +8,7 @@ from specdash.monitor.foreign import decoded, fields, named
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.polling import CONNECT, GENERATE, HEALTH, MODELS
-from specdash.monitor.state import Lamp, LampSays
+from specdash.monitor.serverparts import Lamp, LampSays
 
 _AUTH = frozenset({401, 403})
 _MODEL = re.compile(r'"id"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"object"\s*:\s*"model"')

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from specdash.monitor.state import Latency
+from specdash.monitor.serverparts import Latency
 
 WINDOW_S: Final = 60.0
 SPACING_S: Final = 5.0

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from specdash.monitor.frames import Process
-from specdash.monitor.state import LogSource
+from specdash.monitor.samples import Process
+from specdash.monitor.serverparts import LogSource
 
 _DOCKER = re.compile(r"/docker[-/](?P<id>[0-9a-f]{64})")
 _PODMAN = re.compile(r"/libpod-(?P<id>[0-9a-f]{64})")

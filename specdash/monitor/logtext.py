@@ -10,10 +10,10 @@ from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.logverdict import FILE, RECENT_S
 from specdash.monitor.rail import steps
 from specdash.monitor.reading import LogReading
+from specdash.monitor.serverparts import Step
 from specdash.monitor.signs import folded
 from specdash.monitor.signs import in_words as reason_in_words
 from specdash.monitor.spans import ago
-from specdash.monitor.state import Step
 from specdash.monitor.words import PHASE_TITLES
 from specdash.sanitise import clean_line
 

@@ -9,7 +9,7 @@ import msgspec
 from specdash.engines.grammar import Grammar
 from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.environment import Sight
-from specdash.monitor.frames import Http, KernelLine, Process
+from specdash.monitor.frames import Http
 from specdash.monitor.latency import Watch
 from specdash.monitor.learning import Course
 from specdash.monitor.limits import Learned, Limits
@@ -17,9 +17,11 @@ from specdash.monitor.metrics import Counters
 from specdash.monitor.owners import CardMemory
 from specdash.monitor.rail import Drawn
 from specdash.monitor.reading import LogReading
+from specdash.monitor.samples import KernelLine, Process
+from specdash.monitor.serverparts import EnvRow, Figures, LogSource
 from specdash.monitor.servers import Family, Titles
 from specdash.monitor.signatures import Book
-from specdash.monitor.state import Alert, EnvRow, Figures, HostState, LogSource, Server
+from specdash.monitor.state import Alert, HostState, Server
 
 
 class Remembered(msgspec.Struct, frozen=True, kw_only=True):

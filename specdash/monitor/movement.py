@@ -7,9 +7,9 @@ from collections.abc import Mapping
 import msgspec
 
 from specdash.monitor.environment import by_rank, first_sights
-from specdash.monitor.frames import Process
 from specdash.monitor.memory import CpuWindow, ServerMemory
 from specdash.monitor.milestones import rank_order
+from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, called
 
 WINDOW_S = 10.0

@@ -15,7 +15,7 @@ import msgspec
 
 from specdash.monitor.baseline import Idle, baseline_mib, watch_idle
 from specdash.monitor.clocks import RESTS_S, slow
-from specdash.monitor.frames import Card, Process
+from specdash.monitor.samples import Card, Process
 from specdash.monitor.state import Gpu, HostFacts, Owner
 
 HISTORY = 120

@@ -15,7 +15,7 @@ from specdash.monitor.foreign import count, decoded, fields, figure
 from specdash.monitor.frames import Http
 from specdash.monitor.latency import Watch, take
 from specdash.monitor.memory import Moved, ServerMemory
-from specdash.monitor.state import Figures
+from specdash.monitor.serverparts import Figures
 
 HISTORY = 150
 """Values of tok/s kept for the sparkline: five minutes at one reading in 2 s."""

@@ -12,7 +12,8 @@ from specdash.monitor.learning import seen_ready, time_left
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.rail import Drawn, draw, ready_after
-from specdash.monitor.state import Figures, Gpu, Rank, Server
+from specdash.monitor.serverparts import Figures, Rank
+from specdash.monitor.state import Gpu, Server
 from specdash.monitor.truth import sentence
 from specdash.monitor.untold import untold
 from specdash.monitor.words import State

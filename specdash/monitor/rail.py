@@ -11,7 +11,7 @@ from specdash.monitor.limits import Learned
 from specdash.monitor.logtime import between
 from specdash.monitor.milestones import rank_order
 from specdash.monitor.reading import Item, ItemKey, LogReading
-from specdash.monitor.state import Check, Mark, RailItem, Step
+from specdash.monitor.serverparts import Check, Mark, RailItem, Step
 from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
 
 _OPTIONAL: frozenset[Phase] = frozenset({"compile", "dist_init"})

@@ -11,7 +11,7 @@ import msgspec
 from specdash.engines.schema import Marker
 from specdash.monitor.acceptance import LOOKED_AT, Acceptance, accepted
 from specdash.monitor.numerals import real, whole
-from specdash.monitor.state import Figures
+from specdash.monitor.serverparts import Figures
 
 RECENT = 8
 """So many of the newest lines are looked at together; a log may hold millions of them."""

@@ -19,7 +19,7 @@ from specdash.monitor.documents import Milestone, Progress
 from specdash.monitor.facts import Facts
 from specdash.monitor.milestones import Item, ItemKey
 from specdash.monitor.rates import RatesState
-from specdash.monitor.state import Figures
+from specdash.monitor.serverparts import Figures
 from specdash.monitor.words import Phase, Role, State
 
 __all__ = ["Item", "ItemKey", "LogReading", "begin", "finish", "read"]

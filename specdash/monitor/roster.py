@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor.address import listeners, port_owner
-from specdash.monitor.frames import Process, Processes
+from specdash.monitor.frames import Processes
 from specdash.monitor.learning import begin_course
 from specdash.monitor.logsource import log_source
 from specdash.monitor.memory import Memory, Moved, PortOwner, ServerMemory
 from specdash.monitor.movement import take_family
 from specdash.monitor.owners import Belonging, relabel
 from specdash.monitor.reading import begin
+from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
 
 _GONE_KEPT = 3

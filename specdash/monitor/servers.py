@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from specdash.monitor.commandline import program
-from specdash.monitor.frames import Process
+from specdash.monitor.samples import Process
 
 
 class Titles(msgspec.Struct, frozen=True, kw_only=True):

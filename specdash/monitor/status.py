@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document, LogDocument
-from specdash.monitor.frames import CardHealth, Disk
-from specdash.monitor.state import Alert, EnvState, Gpu, HostState, Lamp, Latency, Server
+from specdash.monitor.samples import CardHealth, Disk
+from specdash.monitor.serverparts import EnvState, Lamp, Latency
+from specdash.monitor.state import Alert, Gpu, HostState, Server
 from specdash.monitor.words import ALARM_STATES, Severity
 
 

@@ -6,7 +6,7 @@ from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.metrics import FINISHED, ITL, TTFT
 from specdash.monitor.polling import METRICS
-from specdash.monitor.state import Figures
+from specdash.monitor.serverparts import Figures
 
 HISTOGRAMS = {"ttft": TTFT, "itl": ITL}
 

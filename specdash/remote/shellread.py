@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from specdash.agent import procfs
-from specdash.monitor import frames
+from specdash.monitor import frames, samples
 
 GPU_FIELDS = (
     *("index", "uuid", "pci.bus_id", "memory.total", "memory.used", "utilization.gpu", "power.draw"),
@@ -73,14 +73,14 @@ def greeting(lines: Sequence[bytes], version: str) -> Greeting:
     )
 
 
-def cards(rows: Sequence[str], apps: Sequence[str] | None) -> tuple[tuple[frames.Card, ...], str | None]:
+def cards(rows: Sequence[str], apps: Sequence[str] | None) -> tuple[tuple[samples.Card, ...], str | None]:
     """The cards and the driver's version. ``apps``: rows of the compute processes, None: not known."""
-    owners: dict[str, list[frames.CardProcess]] = {}
+    owners: dict[str, list[samples.CardProcess]] = {}
     for row in apps or ():
         fields = [part.strip() for part in row.split(",")]
         if len(fields) >= 3 and fields[1].isdigit():
             mib = int(fields[2]) if fields[2].isdigit() else None
-            owners.setdefault(fields[0], []).append(frames.CardProcess(int(fields[1]), mib))
+            owners.setdefault(fields[0], []).append(samples.CardProcess(int(fields[1]), mib))
     found, driver = [], None
     for row in rows:
         values = [part.strip() for part in row.split(",", len(GPU_FIELDS) - 1)]
@@ -91,7 +91,7 @@ def cards(rows: Sequence[str], apps: Sequence[str] | None) -> tuple[tuple[frames
     return tuple(found), driver
 
 
-def _card(row: Mapping[str, str], owners: list[frames.CardProcess] | None) -> frames.Card:
+def _card(row: Mapping[str, str], owners: list[samples.CardProcess] | None) -> samples.Card:
     values: dict[str, Any] = {}
     missing = []
     for name, key in _NUMBERS.items():
@@ -100,7 +100,7 @@ def _card(row: Mapping[str, str], owners: list[frames.CardProcess] | None) -> fr
             missing.append(key)
         else:
             values[key] = float(number[0]) if key in _AMOUNTS else int(float(number[0]))
-    return frames.Card(
+    return samples.Card(
         index=int(row["index"]),
         uuid=_told(row["uuid"]),
         name=_told(row["name"]),
@@ -233,7 +233,7 @@ class Table:
         line = " ".join(argv)
         return bool(line) and any(pattern.search(line) for pattern in self.patterns)
 
-    def rows(self, now: Mapping[int, procfs.Stat], owners: Iterable[int]) -> tuple[frames.Process, ...]:
+    def rows(self, now: Mapping[int, procfs.Stat], owners: Iterable[int]) -> tuple[samples.Process, ...]:
         """Matching processes, their descendants, and the owners of GPU memory, oldest first."""
         chosen = {pid for pid, stat in now.items() if self.matches(pid, stat)} | (set(owners) & now.keys())
         found = chosen
@@ -246,9 +246,9 @@ class Table:
     def _started(self, stat: procfs.Stat) -> float:
         return self.booted + stat.start / TICKS
 
-    def _row(self, pid: int, stat: procfs.Stat) -> frames.Process:
+    def _row(self, pid: int, stat: procfs.Stat) -> samples.Process:
         seen = self.seen.get((pid, stat.start), Seen())
-        return frames.Process(
+        return samples.Process(
             pid=pid,
             ppid=stat.ppid,
             start=stat.start,

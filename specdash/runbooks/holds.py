@@ -11,8 +11,9 @@ from typing import Final
 
 import msgspec
 
+from specdash.monitor.serverparts import Check
 from specdash.monitor.spans import count
-from specdash.monitor.state import Check, Gpu, HostState, Server
+from specdash.monitor.state import Gpu, HostState, Server
 from specdash.operations.freeing import ceiling_mib
 from specdash.operations.wishes import alive
 from specdash.profile.conditions import BASELINE, Both, Comparison, Condition, Either, Milestone, Not

@@ -19,7 +19,7 @@ import msgspec
 import platformdirs
 
 from specdash.errors import SpecdashError
-from specdash.monitor.state import Mark
+from specdash.monitor.serverparts import Mark
 from specdash.operations.journal import SUFFIX, changed_at, newest_first, prune
 from specdash.profile.document import RunbookStep
 from specdash.runbooks.book import Book, title_of

@@ -11,8 +11,8 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from specdash.monitor.state import Mark
-from specdash.monitor.state import Step as Milestone
+from specdash.monitor.serverparts import Mark
+from specdash.monitor.serverparts import Step as Milestone
 from specdash.operations.plan import Plan
 from specdash.operations.plan import Step as PlanStep
 from specdash.runbooks.todo import Todo

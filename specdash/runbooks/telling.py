@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document
-from specdash.monitor.state import Mark
+from specdash.monitor.serverparts import Mark
 from specdash.operations.plan import Plan
 from specdash.runbooks.book import kind_of
 from specdash.runbooks.runs import Run, RunStep

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from specdash.monitor.alerts import LINK
-from specdash.monitor.state import HostState, RailItem, Server
+from specdash.monitor.serverparts import RailItem
+from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
 

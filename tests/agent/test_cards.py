@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from specdash.monitor.frames import Beat, Card, CardProcess, Gpus
+from specdash.monitor.frames import Beat, Gpus
+from specdash.monitor.samples import Card, CardProcess
 from tests.agent.driver import RunningAgent
 from tests.nvmlstub.stub import NvmlStub, Section, build
 

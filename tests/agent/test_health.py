@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from specdash.monitor.frames import CardHealth, Gpus, Health
+from specdash.monitor.frames import Gpus, Health
+from specdash.monitor.samples import CardHealth
 from tests.agent.driver import RunningAgent
 from tests.nvmlstub.stub import NvmlStub
 

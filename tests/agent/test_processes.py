@@ -21,7 +21,8 @@ from specdash.agent import procfs, sockets, wire
 from specdash.agent.crowd import fit
 from specdash.agent.details import Watched
 from specdash.agent.host import Host
-from specdash.monitor.frames import Process, Processes
+from specdash.monitor.frames import Processes
+from specdash.monitor.samples import Process
 from tests.agent.driver import RunningAgent
 from tests.nvmlstub.stub import NvmlStub
 

@@ -6,7 +6,7 @@ import msgspec
 
 from specdash.bench.fingerprint import differences, fingerprint, launch_of, not_seen, unwanted
 from specdash.bench.words import apart
-from specdash.monitor.state import EnvCell, EnvRow
+from specdash.monitor.serverparts import EnvCell, EnvRow
 from tests.tui import states
 
 ARGV = (

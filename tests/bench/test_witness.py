@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from specdash.bench.witness import Witness
-from specdash.monitor.state import Figures, HostState, Owner
+from specdash.monitor.serverparts import Figures
+from specdash.monitor.state import HostState, Owner
 from tests.tui import states
 
 OURS = Owner(pid=4243, mib=9000, label="TP0", server=states.KEY)

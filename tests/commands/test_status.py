@@ -11,8 +11,9 @@ from click.testing import CliRunner
 
 from specdash.cli import root
 from specdash.commands import status
-from specdash.monitor.frames import CardHealth
-from specdash.monitor.state import Figures, HostState, Latency
+from specdash.monitor.samples import CardHealth
+from specdash.monitor.serverparts import Figures, Latency
+from specdash.monitor.state import HostState
 from specdash.monitor.status import encode, status_document
 from specdash.session import live as session
 from tests.monitor.frames_of import process, processes, run, server

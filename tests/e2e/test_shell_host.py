@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from specdash.monitor import frames
+from specdash.monitor import frames, samples
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import parse_target
 from specdash.session.live import Session, SessionOptions
@@ -80,7 +80,7 @@ async def test_cards_processes_and_the_log_come_as_the_same_frames(
     assert (hello.python, hello.verbs, hello.uid) == ("", ("look",), os.getuid())
     first, second = seen.of(frames.Gpus)[0].cards
     assert (first.used_mib, first.util, first.power_w, first.name) == (77824, 100, 120.52, "NVIDIA H200")
-    assert first.processes == (frames.CardProcess(rank.pid, 77000),)
+    assert first.processes == (samples.CardProcess(rank.pid, 77000),)
     assert (second.util, second.missing) == (None, ("util", "power_w"))
     row = next(f for f in seen.of(frames.Processes) if f.list).list[0]
     assert (row.pid, row.ppid) == (rank.pid, os.getpid())

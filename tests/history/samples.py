@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from specdash.monitor import frames
+from specdash.monitor import frames, samples
 from specdash.monitor.frames import AnyFrame
 
 T0 = 1_700_000_000.0
@@ -48,8 +48,8 @@ def log(
     )
 
 
-def server(pid: int = 700, state: str = "S") -> frames.Process:
-    return frames.Process(
+def server(pid: int = 700, state: str = "S") -> samples.Process:
+    return samples.Process(
         pid=pid,
         ppid=1,
         start=5,

@@ -7,7 +7,7 @@ import pytest
 
 from specdash.history.recording import Recorder
 from specdash.history.redaction import Redactor
-from specdash.monitor import frames
+from specdash.monitor import frames, samples
 from specdash.sanitise import REDACTED
 from tests.history.samples import T0, hello, log, server
 
@@ -21,7 +21,7 @@ def kept(*given: frames.Log) -> bytes:
 
 
 def test_no_secret_of_log_argv_or_environment_reaches_the_file(tmp_path: Path) -> None:
-    process = frames.Process(
+    process = samples.Process(
         pid=1,
         ppid=0,
         start=1,

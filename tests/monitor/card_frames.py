@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from specdash.monitor.frames import Card, CardProcess, Gpus
+from specdash.monitor.frames import Gpus
+from specdash.monitor.samples import Card, CardProcess
 
 
 def sample(at: float, used: int, owner: int | None = None) -> Gpus:

@@ -4,20 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from specdash.monitor.frames import (
-    AnyFrame,
-    Card,
-    CardProcess,
-    Gpus,
-    Hello,
-    Http,
-    Log,
-    Process,
-    Processes,
-    Tick,
-)
+from specdash.monitor.frames import AnyFrame, Gpus, Hello, Http, Log, Processes, Tick
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import observe, start
+from specdash.monitor.samples import Card, CardProcess, Process
 from specdash.monitor.state import HostState, Server
 from specdash.session.rules import default_rules
 

@@ -7,9 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.monitor.frames import AnyFrame, Process
+from specdash.monitor.frames import AnyFrame
 from specdash.monitor.memory import Memory
-from specdash.monitor.state import EnvCell, EnvRow
+from specdash.monitor.samples import Process
+from specdash.monitor.serverparts import EnvCell, EnvRow
 from specdash.monitor.status import status_document
 from tests.monitor.frames_of import COMMAND, LOG, hello, log, only_server, process, processes, run
 

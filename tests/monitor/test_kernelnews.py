@@ -7,10 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.monitor.frames import AnyFrame, Gpus, Kernel, KernelLine
+from specdash.monitor.frames import AnyFrame, Gpus, Kernel
 from specdash.monitor.kernelnews import place_of
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
+from specdash.monitor.samples import KernelLine
 from tests.monitor.frames_of import gpus, hello, log, only_server, processes, run, server, tick
 from tests.monitor.test_observe import ARGS, CAPTURE, LOADED, LOADING, READY
 

@@ -8,7 +8,7 @@ from specdash.monitor import metrics
 from specdash.monitor.frames import AnyFrame
 from specdash.monitor.latency import Buckets, Watch, buckets, quantile, take
 from specdash.monitor.polling import LOADS, METRICS
-from specdash.monitor.state import Figures
+from specdash.monitor.serverparts import Figures
 from tests.monitor.frames_of import hello, http, log, processes, run, server
 
 BOUNDS = (0.1, 0.2, 0.5, math.inf)

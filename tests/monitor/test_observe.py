@@ -11,7 +11,7 @@ from specdash.monitor.frames import Ending, Link, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.polling import HEALTH, LOADS, MODELS
-from specdash.monitor.state import Lamp
+from specdash.monitor.serverparts import Lamp
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import (
     LOG,

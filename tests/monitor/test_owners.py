@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.monitor.frames import Card, CardProcess, Gpus, Process, Processes
+from specdash.monitor.frames import Gpus, Processes
 from specdash.monitor.owners import OUTSIDE, UNTOLD, Belonging, CardMemory, observe_card
+from specdash.monitor.samples import Card, CardProcess, Process
 from specdash.monitor.state import HostState
 from tests.monitor.frames_of import hello, run
 

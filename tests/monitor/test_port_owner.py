@@ -8,9 +8,10 @@ import pytest
 
 from specdash.monitor import witness
 from specdash.monitor.evidence import Evidence
-from specdash.monitor.frames import AnyFrame, Process
+from specdash.monitor.frames import AnyFrame
 from specdash.monitor.memory import Memory
 from specdash.monitor.polling import HEALTH
+from specdash.monitor.samples import Process
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import COMMAND, hello, http, log, only_server, process, processes, run, server
 from tests.monitor.test_observe import ARGS, LOADING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specdash.monitor.frames import AnyFrame
 from specdash.monitor.memory import Memory
 from specdash.monitor.polling import METRICS
-from specdash.monitor.state import Lamp
+from specdash.monitor.serverparts import Lamp
 from specdash.monitor.status import status_document
 from specdash.reports.look import describe
 from specdash.tui.widgets.glyphs import state_span

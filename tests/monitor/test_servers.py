@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from specdash.monitor.frames import Process
 from specdash.monitor.logsource import log_source
+from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
 from specdash.session.rules import default_rules
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import msgspec
 
-from specdash.monitor.frames import AnyFrame, Log, Process
+from specdash.monitor.frames import AnyFrame, Log
 from specdash.monitor.memory import Memory
 from specdash.monitor.polling import HEALTH, METRICS
+from specdash.monitor.samples import Process
 from tests.monitor.frames_of import hello, http, log, process, processes, run, tick
 
 VLLM = "/var/log/vllm.log"

@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from specdash.monitor.documents import Diagnosis, Verdict
-from specdash.monitor.state import Lamp, LampSays, LogSource, Rank, Server
+from specdash.monitor.serverparts import Lamp, LampSays, LogSource, Rank
+from specdash.monitor.state import Server
 from specdash.session.errands import RequestError
 from tests.operations.fakeworld import Proc, World
 

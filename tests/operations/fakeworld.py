@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from specdash.monitor.frames import Card, CardProcess
+from specdash.monitor.samples import Card, CardProcess
 from specdash.monitor.state import (
     Gpu,
     HostFacts,

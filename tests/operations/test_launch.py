@@ -12,7 +12,8 @@ import pytest
 
 from specdash.errors import SpecdashError
 from specdash.monitor.documents import Progress
-from specdash.monitor.state import LogSource, RailItem, Server
+from specdash.monitor.serverparts import LogSource, RailItem
+from specdash.monitor.state import Server
 from specdash.operations import launch as launching
 from specdash.operations.acts import Hands
 from specdash.operations.found import Memory, launch_of

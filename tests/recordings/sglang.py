@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from specdash.monitor import frames
-from specdash.monitor.frames import Process
+from specdash.monitor import frames, samples
+from specdash.monitor.samples import Process
 from tests.recordings import raw
 
 TICKS = 100
@@ -111,9 +111,9 @@ def _cards(folder: Path, begin: float, end: float) -> Iterator[frames.AnyFrame]:
             yield frames.Gpus(at=at, driver="580.159.04", cards=seen)
 
 
-def _card(index: int, seen: list[Any]) -> frames.Card:
+def _card(index: int, seen: list[Any]) -> samples.Card:
     used, util, _memory_util, watts, mhz, owners = seen
-    return frames.Card(
+    return samples.Card(
         index=index,
         uuid=f"GPU-0000000{index}",
         name="NVIDIA H200",
@@ -125,7 +125,7 @@ def _card(index: int, seen: list[Any]) -> frames.Card:
         power_limit_w=raw.POWER_LIMIT_W,
         sm_mhz=mhz,
         sm_max_mhz=1980,
-        processes=tuple(frames.CardProcess(pid, mib) for pid, mib in owners),
+        processes=tuple(samples.CardProcess(pid, mib) for pid, mib in owners),
     )
 
 

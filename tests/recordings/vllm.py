@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from specdash.monitor import frames
-from specdash.monitor.frames import Process
+from specdash.monitor import frames, samples
+from specdash.monitor.samples import Process
 from tests.recordings import raw
 
 
@@ -153,9 +153,9 @@ def _cards(folder: Path, begin: float, end: float) -> Iterator[frames.AnyFrame]:
         yield frames.Gpus(at=row["t"], driver="580.159.04", cards=tuple(cards))
 
 
-def _card(index: int, seen: dict[str, Any]) -> frames.Card:
+def _card(index: int, seen: dict[str, Any]) -> samples.Card:
     memory = seen["m2"]
-    return frames.Card(
+    return samples.Card(
         index=index,
         uuid=f"GPU-0000000{index}",
         name="NVIDIA H200",
@@ -168,7 +168,7 @@ def _card(index: int, seen: dict[str, Any]) -> frames.Card:
         temp_c=seen["tc"],
         sm_mhz=seen["ck"][0],
         sm_max_mhz=1980,
-        processes=tuple(frames.CardProcess(pid, size >> 20) for pid, size in seen["p"]),
+        processes=tuple(samples.CardProcess(pid, size >> 20) for pid, size in seen["p"]),
     )
 
 

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 
-from specdash.monitor import frames
+from specdash.monitor import frames, samples
 from specdash.remote.clock import HostClock
 from specdash.remote.pulse import Pulse
 
@@ -98,7 +98,7 @@ def test_a_host_whose_clock_was_set_while_we_were_away_goes_on_as_it_did(set_by:
     moved = clock.take(log, START + 61, WALL + 61)
     assert isinstance(moved, frames.Log)
     assert (moved.at, moved.mtime) == (1_000_061.0, 1_000_055.0)
-    one = frames.Process(pid=1, ppid=0, start=1, started=back - 100)
+    one = samples.Process(pid=1, ppid=0, start=1, started=back - 100)
     table = clock.take(frames.Processes(at=back + 2, list=(one,)), START + 62, WALL + 62)
     assert isinstance(table, frames.Processes)
     assert table.list[0].started == 999_960.0

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from specdash.monitor import frames
+from specdash.monitor import frames, samples
 from specdash.remote.shellread import Table, cards, details, greeting, looks, machine, stats
 from specdash.remote.shelltail import ShellTail
 
@@ -45,7 +45,7 @@ def test_a_card_has_its_values_and_a_name_with_a_comma() -> None:
     (card,), driver = cards([CARD], ["GPU-a, 4242, 70000", "GPU-b, 1, 1"])
     assert (card.total_mib, card.used_mib, card.power_w, card.temp_c) == (97887, 77824, 120.5, 55)
     assert (card.name, driver) == ("NVIDIA H200, 141 GB", "580.1")
-    assert card.processes == (frames.CardProcess(4242, 70000),)
+    assert card.processes == (samples.CardProcess(4242, 70000),)
 
 
 @pytest.mark.parametrize("word", ["[N/A]", "[Not Supported]", "[Insufficient Permissions]", "ERR!"])
@@ -62,7 +62,7 @@ def test_processes_that_could_not_be_asked_for_are_unknown_not_none() -> None:
 
 def test_owners_whose_memory_is_not_told_keep_their_pid() -> None:
     (card,), _ = cards([CARD], ["GPU-a, 4242, [N/A]"])
-    assert card.processes == (frames.CardProcess(4242, None),)
+    assert card.processes == (samples.CardProcess(4242, None),)
 
 
 def test_servers_their_descendants_and_owners_are_listed_and_nobody_else() -> None:

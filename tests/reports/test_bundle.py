@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from specdash.logs.buffer import LogBuffer
-from specdash.monitor.frames import KernelLine
+from specdash.monitor.samples import KernelLine
 from specdash.monitor.state import HostState
 from specdash.reports import bundle as bundles
 from specdash.reports.bundle import LOG_LINES, bundle, name_of

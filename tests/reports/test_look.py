@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from specdash.monitor.frames import Card, Gpus
+from specdash.monitor.frames import Gpus
 from specdash.monitor.observe import learn
+from specdash.monitor.samples import Card
 from specdash.reports.look import describe
 from tests.monitor.frames_of import hello, run, tick
 from tests.monitor.good_start import WATCHED

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from specdash.monitor.state import Check, HostState, Link, Rank
+from specdash.monitor.serverparts import Check, Rank
+from specdash.monitor.state import HostState, Link
 from specdash.profile.conditions import ConditionError, parse
 from specdash.runbooks.holds import holds
 from tests.tui import states

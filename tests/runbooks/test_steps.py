@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.monitor.state import Step as Milestone
+from specdash.monitor.serverparts import Step as Milestone
 from specdash.operations.plan import Plan
 from specdash.operations.plan import Step as PlanStep
 from specdash.operations.work import Look

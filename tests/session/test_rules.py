@@ -6,9 +6,10 @@ import pytest
 
 from specdash.monitor import frames
 from specdash.monitor.commandline import launch_facts
-from specdash.monitor.frames import Http, Process
+from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
 from specdash.monitor.observe import observe, start
+from specdash.monitor.samples import Process
 from specdash.monitor.servers import discover
 from specdash.monitor.wants import wants
 from specdash.session.rules import default_rules

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from specdash.monitor.frames import CardHealth, KernelLine
-from specdash.monitor.state import Figures, HostState, Latency, Owner
+from specdash.monitor.samples import CardHealth, KernelLine
+from specdash.monitor.serverparts import Figures, Latency
+from specdash.monitor.state import HostState, Owner
 from tests.tui.states import NOW, cards, gpu, serving
 
 

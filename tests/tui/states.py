@@ -14,27 +14,19 @@ import msgspec
 from specdash.errors import SpecdashError
 from specdash.logs.buffer import LogBuffer
 from specdash.monitor.documents import Diagnosis, Progress, Reason, Verdict
-from specdash.monitor.frames import Card
-from specdash.monitor.state import (
-    Alert,
+from specdash.monitor.samples import Card
+from specdash.monitor.serverparts import (
     Check,
     EnvCell,
     EnvRow,
-    Event,
-    EventKind,
     Figures,
-    Gpu,
-    HostFacts,
-    HostState,
     Lamp,
-    Link,
     LogSource,
-    Owner,
     RailItem,
     Rank,
-    Server,
     Step,
 )
+from specdash.monitor.state import Alert, Event, EventKind, Gpu, HostFacts, HostState, Link, Owner, Server
 from specdash.monitor.words import PHASE_TITLES, Phase, Severity
 from tests.tui.logs import LOG_LINES, MILESTONES, log_of
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from specdash.monitor.state import EnvCell, EnvRow, Server
+from specdash.monitor.serverparts import EnvCell, EnvRow
+from specdash.monitor.state import Server
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.envtable import deviates, env_rows, env_title, ranks_in_words
 from tests.tui import states

@@ -3,7 +3,8 @@
 import msgspec
 import pytest
 
-from specdash.monitor.state import HostState, Latency
+from specdash.monitor.serverparts import Latency
+from specdash.monitor.state import HostState
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.figures import one_line, speed_chart, table
 from tests.tui import panes, states

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from specdash.monitor.frames import CardHealth
+from specdash.monitor.samples import CardHealth
 from specdash.monitor.state import HostState
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.gpudetail import gpu_rows

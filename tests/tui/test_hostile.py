@@ -9,7 +9,8 @@ import pytest
 from rich.cells import cell_len
 
 from specdash.monitor.documents import Diagnosis, Reason
-from specdash.monitor.state import Alert, HostState, LogSource, Owner
+from specdash.monitor.serverparts import LogSource
+from specdash.monitor.state import Alert, HostState, Owner
 from tests.tui import states
 from tests.tui.conftest import Make
 from tests.tui.reading import SIZES, screen_lines, screen_text, settle, until

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-from specdash.monitor.state import EnvCell, EnvRow, EnvState, Server
+from specdash.monitor.serverparts import EnvCell, EnvRow, EnvState
+from specdash.monitor.state import Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, clip, cut, dim, pad, row, wrap
 

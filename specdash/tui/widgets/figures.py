@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from statistics import median
 
-from specdash.monitor.state import Figures, HostState, Latency, Server
+from specdash.monitor.serverparts import Figures, Latency
+from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.chart import ceiling, chart, gutter
 from specdash.tui.paint import Row, Span, cut, dim, fill, pad, row, spark, spread, width_of

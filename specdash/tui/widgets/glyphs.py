@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from specdash.monitor.alerts import unexplained
 from specdash.monitor.glyphs import state_glyph
-from specdash.monitor.state import HostState, LampSays, Mark, Server
+from specdash.monitor.serverparts import LampSays, Mark
+from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import Says, Severity, State
 from specdash.tui.paint import Span, Tone
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from specdash.monitor.state import Gpu, HostState, Owner, Rank, Server
+from specdash.monitor.serverparts import Rank
+from specdash.monitor.state import Gpu, HostState, Owner, Server
 from specdash.tui import say
 from specdash.tui.chart import braille, chart, gutter
 from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, pad, row, wrap

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
-from specdash.monitor.frames import CardHealth
 from specdash.monitor.kernelnews import xids
+from specdash.monitor.samples import CardHealth
 from specdash.monitor.state import Gpu, HostState
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, cut, dim, pad, row, wrap

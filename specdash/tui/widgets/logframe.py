@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specdash.monitor.state import HostState, LogSource, Server
+from specdash.monitor.serverparts import LogSource
+from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets.logreader import LogReader

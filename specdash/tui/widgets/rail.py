@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from specdash.monitor.state import HostState, Lamp, RailItem, Server
+from specdash.monitor.serverparts import Lamp, RailItem
+from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, meter, row, spread, width_of
 from specdash.tui.widgets.glyphs import LAMP_GLYPHS, MARK_GLYPHS, MARK_TONES

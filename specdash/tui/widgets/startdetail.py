@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specdash.monitor.logtime import between
-from specdash.monitor.state import Check, Mark, RailItem, Server, Step
+from specdash.monitor.serverparts import Check, Mark, RailItem, Step
+from specdash.monitor.state import Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, pad, row, width_of, wrap
 from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from specdash.monitor.state import HostState, Server, Step
+from specdash.monitor.serverparts import Step
+from specdash.monitor.state import HostState, Server
 from specdash.operations.plan import Plan
 from specdash.runbooks import steps as procedure
 from specdash.tui import say

@@ -37,9 +37,11 @@ def command(
 ) -> None:
     """What the log FILE says of its server: state, phases, milestones and what went wrong.
 
-    ``-`` reads stdin. A log alone has no clock: how long it has been silent must be said with --silent-for
-    before silence is called a stall. Without it the file's own time is told, and a start that has long been
-    silent by it is unknown. Exit code 1: something needs a person, or a file could not be read.
+    ``-`` reads stdin. Docker's own files, ID-json.log, are read as ``docker logs`` prints them.
+
+    A log alone has no clock: how long it has been silent must be said with --silent-for before silence is
+    called a stall. Without it the file's own time is told, and a start that has long been silent by it is
+    unknown. Exit code 1: something needs a person, or a file could not be read.
 
     \b
     Examples:
@@ -84,6 +86,7 @@ def _look(
     """Read one file to its end and weigh it."""
     from specdash.engines.common import default_book, default_limits
     from specdash.logs.file import pieces, silent_since
+    from specdash.logs.jsonfile import unwrapped
     from specdash.monitor.logverdict import judge_log, with_file_age
     from specdash.monitor.reading import begin, finish, read
 
@@ -91,7 +94,7 @@ def _look(
         reading = begin(grammars, engine)
     except ValueError as error:
         raise click.BadParameter(str(error), param_hint="--engine") from None
-    for piece in pieces(name):
+    for piece in unwrapped(pieces(name)):
         reading = read(reading, piece)
     reading = finish(reading)
     judged = judge_log(reading, default_limits(), default_book(), silent_for, seen)

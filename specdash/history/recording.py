@@ -20,6 +20,7 @@ import msgspec
 from specdash import __version__
 from specdash.errors import SpecdashError
 from specdash.history.redaction import Redactor
+from specdash.logs.jsonfile import Unwrapper
 from specdash.monitor.frames import AnyFrame, decode
 from specdash.sanitise import clean_line
 from specdash.session.door import admit
@@ -156,12 +157,12 @@ class Recording:
 
     def frames(self) -> Iterator[AnyFrame]:
         """Every frame up to the last whole line. They pass the door again: the file may be a stranger's."""
-        lines = _lines(self.path)
+        lines, unwrapper = _lines(self.path), Unwrapper()
         next(lines, None)
         for line in lines:
             frame = _frame(line)
             if frame is not None:
-                yield frame
+                yield unwrapper.admit(frame)
 
 
 def _header(path: Path) -> Header:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from specdash.cli import main
+from tests.logs.jsonfiles import json_file
 from tests.monitor.logs_of import FOLDER, told, whole
 
 HEALTHY = str(FOLDER / "sglang" / "02-healthy-tp8-eagle3-v0.5.23.log")
@@ -54,6 +55,17 @@ def test_a_refused_setting_is_the_one_cause_whatever_stands_before_each_line(
     assert code == 1
     assert "✖ context_too_long: the asked context 99999 is longer than the model's 2048" in out
     assert "peer_died_first" not in out, "the head of the same message is no victim"
+
+
+def test_the_file_in_which_docker_keeps_a_log_says_what_the_log_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for plain in (HEALTHY, STALLED, OOM):
+        file = tmp_path / "0123456789ab-json.log"
+        file.write_bytes(json_file(Path(plain).read_bytes()))
+        kept = document("--silent-for", "900", str(file), capsys=capsys)
+        assert kept == document("--silent-for", "900", plain, capsys=capsys)
+        assert kept["engine"] == "sglang"
 
 
 def test_a_healthy_log_is_told_calmly(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from specdash.agent.loadloop import Connection
+    from specdash.agent.loadconnection import Connection
     from specdash.agent.loadphase import Phase
 
     Json = dict[str, Any]

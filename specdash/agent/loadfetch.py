@@ -9,7 +9,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from specdash.agent.loadloop import Connection, Loop
+    from specdash.agent.loadconnection import Connection
+    from specdash.agent.loadloop import Loop
 
 MOST = 8 << 20
 KEEP = (

@@ -15,10 +15,11 @@ import socket
 import sys
 import time
 
+from specdash.agent.loadconnection import Connection
 from specdash.agent.loadexchange import Exchange
 from specdash.agent.loadfetch import Fetch, first_model, sifted
 from specdash.agent.loadhttp import request
-from specdash.agent.loadloop import Connection, Loop
+from specdash.agent.loadloop import Loop
 from specdash.agent.loadphase import Phase
 from specdash.agent.loadplan import Plan
 from specdash.agent.loadprompts import BadPrompts

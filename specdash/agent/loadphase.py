@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from specdash.agent.loadloop import Connection, Loop
+    from specdash.agent.loadconnection import Connection
+    from specdash.agent.loadloop import Loop
 
 LONGEST_PAUSE, USUAL_PAUSE = 5.0, 0.25
 """Seconds that a stream waits after an error before it sends again."""

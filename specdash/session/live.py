@@ -20,7 +20,6 @@ from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Bench, Ending, Glimpse, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
 from specdash.monitor.observe import acknowledge, learn, learn_baselines, observe, snooze, start
-from specdash.monitor.polling import PollPlan
 from specdash.monitor.state import HostState
 from specdash.monitor.tokens import listens, token_request
 from specdash.monitor.wants import wants
@@ -33,26 +32,11 @@ from specdash.session.errands import Errands
 from specdash.session.following import Following
 from specdash.session.intake import take
 from specdash.session.lessons import Lessons
+from specdash.session.orders import Orders
 from specdash.session.rules import default_rules
 
 if TYPE_CHECKING:
     from specdash.operations.offers import Operations
-
-BACKLOG = 8 << 20
-"""Bytes of a log that are read when we come: its end is there at once, the start of this launch soon."""
-
-ACK_EVERY = 256 << 10
-ENV_SEEN = (
-    "^NCCL_",
-    "^CUDA_",
-    "^VLLM_",
-    "^SGLANG_",
-    "^HF_HUB_OFFLINE$",
-    "^TORCH_NCCL_",
-    "^GLOO_",
-    "^LOCAL_RANK$",
-)
-"""Names of variables whose values leave the host: what steers an engine, nothing that could be a secret."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +64,6 @@ class SessionOptions:
     """Makes what may be done to the host, where a profile has a say in it."""
 
 
-@dataclass
-class _Tail:
-    """A log that is followed."""
-
-    cursor: dict[str, Any] | None = None
-    unacknowledged: int = 0
-
-
 class Session:
     """A live host (see ``specdash.session.source.Source``)."""
 
@@ -96,12 +72,10 @@ class Session:
         self._target = target
         self._memory = start(target.text, default_rules(), options.log)
         self._logs = LogKeeper()
-        self._tails: dict[str, _Tail] = {}
-        self._polls: dict[str, PollPlan] = {}
-        self._ports: frozenset[int] = frozenset()
         self._listeners: list[Callable[[], None]] = []
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
+        self._orders = Orders(self._link.send, self._logs, self._memory.rules, options.interval)
         self._errands = Errands(self._link.send)
         self.benches = Following(self._link.send)
         """Benchmarks on the host: who listens to which."""
@@ -237,20 +211,20 @@ class Session:
                 self._complain(trouble)
         before, self._memory = self._memory, take(self._memory, frame)
         if isinstance(frame, Hello):
-            self._introduce()
+            self._orders.again()
             self._errands.again()
             self.benches.again()
         elif isinstance(frame, Reply):
             self._errands.take(frame)
         elif isinstance(frame, Bench):
             self.benches.take(frame)
-        elif isinstance(frame, Log) and frame.path in self._tails:
+        elif isinstance(frame, Log) and self._orders.follows(frame.path):
             self._logs.keep(frame, before, self._memory)
-            self._credit(frame, self._tails[frame.path])
-        elif isinstance(frame, Glimpse) and frame.path in self._tails:
+            self._orders.credit(frame)
+        elif isinstance(frame, Glimpse) and self._orders.follows(frame.path):
             self._logs.glimpse(frame)
         if not isinstance(frame, Link) or frame.state == "live":
-            self._ask()
+            self._orders.align(wants(self._memory))
         if self._lessons is not None:
             self._lessons.attend(self._memory)
         self._tell()
@@ -269,54 +243,6 @@ class Session:
         """Something on this machine is wrong; the session goes on."""
         self._memory = observe(self._memory, Note(at=self.state.now, level="warning", text=reason))
         self._tell()
-
-    def _introduce(self) -> None:
-        """A new agent knows nothing yet: say what to watch and where the logs go on."""
-        titles = self._memory.rules.titles
-        match = [pattern for engine in titles for pattern in engine.watch]
-        self._link.send(
-            {"r": "watch", "match": match, "env": list(ENV_SEEN), "interval": self._options.interval}
-        )
-        self._polls.clear()
-        self._ports = frozenset()
-        for path, tail in self._tails.items():
-            self._follow(path, tail)
-
-    def _ask(self) -> None:
-        """Bring what the agent does in line with what the monitor wants."""
-        wanted = wants(self._memory)
-        for path in self._tails.keys() - wanted.tails:
-            # Its server is no longer shown: 64 MiB for each start would fill the memory in time.
-            del self._tails[path]
-            self._logs.forget(path)
-            self._link.send({"r": "untail", "path": path})
-        for path in wanted.tails - self._tails.keys():
-            self._tails[path] = _Tail()
-            self._logs.open(path)
-            self._follow(path, self._tails[path])
-        if wanted.ports != self._ports and self._link.send({"r": "ports", "ports": sorted(wanted.ports)}):
-            self._ports = wanted.ports
-        plans = {plan.server: plan for plan in wanted.polls}
-        for server in self._polls.keys() - plans.keys():
-            if self._link.send({"r": "unpoll", "server": server}):
-                del self._polls[server]
-        for server, plan in plans.items():
-            if self._polls.get(server) != plan and self._link.send(_poll_request(plan)):
-                self._polls[server] = plan
-
-    def _follow(self, path: str, tail: _Tail) -> None:
-        tail.unacknowledged = 0
-        self._link.send({"r": "tail", "path": path, "backlog": BACKLOG, "cursor": tail.cursor})
-
-    def _credit(self, frame: Log, tail: _Tail) -> None:
-        """Remember where the log goes on, and tell the agent that it may send more."""
-        length = len(frame.raw)
-        end = frame.offset + length
-        tail.cursor = {"file": frame.file, "offset": end, "head": frame.head, "tail": frame.tail}
-        tail.unacknowledged += length
-        if tail.unacknowledged >= ACK_EVERY:
-            tail.unacknowledged = 0
-            self._link.send({"r": "ack", "path": frame.path, "offset": end})
 
     def _tell(self) -> None:
         if self._listeners and not self._told:
@@ -347,14 +273,6 @@ def _link_options(options: SessionOptions) -> LinkOptions:
         sudo=options.sudo,
         agent={"watch": options.watch, "probe": options.probe, "version": __version__},
     )
-
-
-def _poll_request(plan: PollPlan) -> dict[str, Any]:
-    calls = [
-        {"path": c.path, "every": c.every, "limit": c.limit, "keep": list(c.keep), "body": c.body}
-        for c in plan.calls
-    ]
-    return {"r": "poll", "server": plan.server, "host": plan.host, "port": plan.port, "calls": calls}
 
 
 def open_source(target: str, options: SessionOptions) -> Session:

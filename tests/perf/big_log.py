@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from specdash.session.live import BACKLOG, SessionOptions, open_source
+from specdash.session.live import SessionOptions, open_source
+from specdash.session.orders import BACKLOG
 from specdash.sim.simulate import simulate
 from tests.perf.log_view import lines
 

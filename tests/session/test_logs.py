@@ -35,10 +35,11 @@ async def test_the_log_of_a_server_that_is_no_longer_shown_is_let_go() -> None:
         assert buffer is not None
         assert buffer.text(1) == "line"
         shown = {server.log.path for server in session.state.servers if server.log}
-        assert set(session._tails) == shown
         assert set(session._logs._buffers) == shown
         assert 1 <= len(shown) <= 24, "one that lives, three that ended, twenty whose end nobody acknowledged"
+        tailed = {r["path"] for r in transport.channel.requests if r["r"] == "tail"}
         untailed = [r["path"] for r in transport.channel.requests if r["r"] == "untail"]
+        assert tailed - set(untailed) == shown
         assert len(untailed) == LAUNCHES - len(shown)
         assert f"/var/log/vllm-{LAUNCHES}.log" in shown
         assert "/var/log/vllm-1.log" in untailed, "the oldest go first"
@@ -47,6 +48,7 @@ async def test_the_log_of_a_server_that_is_no_longer_shown_is_let_go() -> None:
 async def test_a_log_that_was_asked_for_by_name_is_kept_without_any_server() -> None:
     session = Session(parse_target("box"), SessionOptions(log="/var/log/x.log"))
     clock = FakeClock()
-    session._link._clock, session._link._transport = clock, FakeTransport(clock)
+    session._link._clock, session._link._transport = clock, (transport := FakeTransport(clock))
     async with running(session._link):
-        assert set(session._tails) == {"/var/log/x.log"}
+        await settle()
+        assert {r["path"] for r in transport.channel.requests if r["r"] == "tail"} == {"/var/log/x.log"}

@@ -13,7 +13,7 @@ from specdash.commands.numbers import Number
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.monitor.diagnosis import Judged
+    from specdash.monitor.case import Judged
     from specdash.monitor.evidence import Evidence
     from specdash.monitor.reading import LogReading
 

@@ -6,7 +6,8 @@ import msgspec
 
 from specdash.monitor.alerts import UNSEEN
 from specdash.monitor.asymmetry import asymmetry
-from specdash.monitor.diagnosis import Judged, diagnose
+from specdash.monitor.case import Judged
+from specdash.monitor.diagnosis import diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.kernelnews import lines_about

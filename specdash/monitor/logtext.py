@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specdash.monitor.diagnosis import Judged
+from specdash.monitor.case import Judged
 from specdash.monitor.documents import Milestone
 from specdash.monitor.glyphs import state_glyph
 from specdash.monitor.logverdict import FILE, RECENT_S

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from specdash.monitor import answers
-from specdash.monitor.diagnosis import Judged, LogWords, diagnose
+from specdash.monitor.case import Judged, LogWords
+from specdash.monitor.diagnosis import diagnose
 from specdash.monitor.documents import LogDocument, Reason
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.hangs import loading_by_signs

@@ -15,7 +15,7 @@ import tomli
 
 from specdash.engines.common import default_book, default_limits
 from specdash.engines.loader import shipped
-from specdash.monitor.diagnosis import Judged
+from specdash.monitor.case import Judged
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.evidence_json import decode_evidence
 from specdash.monitor.logverdict import judge_log

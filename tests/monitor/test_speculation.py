@@ -9,7 +9,7 @@ import pytest
 
 from specdash.engines.common import default_book, default_limits
 from specdash.engines.loader import shipped
-from specdash.monitor.diagnosis import Judged
+from specdash.monitor.case import Judged
 from specdash.monitor.frames import AnyFrame
 from specdash.monitor.logverdict import judge_log
 from specdash.monitor.memory import Memory

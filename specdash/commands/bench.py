@@ -165,7 +165,7 @@ async def carry_out(
     keeper = Keeper(lambda words: say(clean_line(f"▲ {words}")), name=given["name"] or "", tags=given["tags"])
     if (trouble_there := await asyncio.to_thread(keeper.trouble)) is not None:
         say(clean_line(f"  ▲ nothing of this will be kept: {trouble_there}"))
-    confirm(what, yes=given["yes"])
+    await confirm(what, yes=given["yes"])
     known = await asyncio.to_thread(keeper.known)
     benchmark = Benchmark(
         course, generator, keep=keeper.keep, host=host, known=known, fingerprint=fingerprint

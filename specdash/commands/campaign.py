@@ -92,7 +92,7 @@ class Campaign:
             if given["json"] and first is not None:
                 click.echo(as_json(first))
             return 0
-        self._agree(first)
+        await self._agree(first)
         for stage in range(place.stage, len(self._stages)):
             variant = self._stages[stage]
             say(f"launch {stage + 1} of {len(self._stages)}: {clean_line(variant)}")
@@ -132,21 +132,22 @@ class Campaign:
             out += ["", "the first of these restarts, literally:", *(f"  {line}" for line in shown(first))]
         return out
 
-    def _agree(self, first: Plan | None) -> None:
+    async def _agree(self, first: Plan | None) -> None:
         """One yes for all of it: the later restarts do the same to the same server."""
+        from specdash.commands.asking import agreed
         from specdash.commands.carrying import confirm
 
         yes = bool(self._here.given["yes"])
         if first is not None:
             if first.refusal:
                 raise SpecdashError(first.refusal)
-            confirm(first, yes=yes)
+            await confirm(first, yes=yes)
         elif not yes:
             import sys
 
             if not (sys.stdin.isatty() and sys.stderr.isatty()):
                 raise Refused("the campaign was not confirmed", "--yes does it without asking")
-            if not click.confirm("go on?", default=False, err=True):
+            if not await agreed("go on?"):
                 raise Refused("not confirmed: nothing was done")
 
     async def _restart_plan(self, stage: int) -> Plan:

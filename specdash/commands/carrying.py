@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specdash.commands.acting import EXIT_FAILED, NoConnection, Prepare, Refused, Scene, desk_of, say
+from specdash.commands.asking import agreed, ask
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -47,7 +48,7 @@ async def carry_out(here: Scene, kind: Kind, prepare: Prepare) -> int:
         if as_document:
             click.echo(as_json(plan))
         raise SpecdashError(plan.refusal)
-    confirm(plan, yes=here.given["yes"])
+    await confirm(plan, yes=here.given["yes"])
     plan = await perform(here, desk, plan)
     if plan.kind == "undo":
         _note_undone(here, plan)
@@ -118,7 +119,7 @@ def _mark(step: Step) -> str:
     return f"{_MARKS[step.state]} " if step.state != "pending" else ""
 
 
-def confirm(plan: Plan, *, yes: bool) -> None:
+async def confirm(plan: Plan, *, yes: bool) -> None:
     """Ask, or take ``--yes`` for it. Raises ``Refused``."""
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     needed = plan.typing
@@ -130,10 +131,10 @@ def confirm(plan: Plan, *, yes: bool) -> None:
         raise Refused(f"{plan.kind} was not confirmed", "--yes does it without asking")
     if needed is not None:
         say(f"{clean_line(needed.why)}")
-        answer = click.prompt(f"type {needed.word} to go on", default="", show_default=False, err=True)
-        if answer.strip() != needed.word:
+        answer = await ask(f"type {needed.word} to go on")
+        if (answer or "").strip() != needed.word:
             raise Refused("not confirmed: nothing was done")
-    elif not click.confirm("go on?", default=False, err=True):
+    elif not await agreed("go on?"):
         raise Refused("not confirmed: nothing was done")
 
 

@@ -6,10 +6,9 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
-import click
-
 from specdash.alerting.herald import Herald
 from specdash.commands.acting import NoConnection, Refused, Scene, say
+from specdash.commands.asking import agreed, chosen
 from specdash.commands.carrying import Narrator, confirm, link_is_lost, shown
 from specdash.errors import SpecdashError
 from specdash.operations.desk import Desk
@@ -106,7 +105,7 @@ class Headless:
         for line in shown(plan):
             say(f"    {line}")
         try:
-            confirm(plan, yes=self._here.given["yes"])
+            await confirm(plan, yes=self._here.given["yes"])
         except Refused as refused:
             raise NotAgreed(refused.message, refused.hint) from refused
         return True
@@ -120,7 +119,7 @@ class Headless:
             raise Waits(
                 f"“{clean_line(step.title)}” waits for a person", "the same command with --tick goes on"
             )
-        if not click.confirm(f"{clean_line(step.title)}: done?", default=True, err=True):
+        if not await agreed(f"{clean_line(step.title)}: done?", default=True):
             raise Waits("not done yet", "the same command goes on later")
 
     async def decides(self, run: Run, index: int) -> Decision:
@@ -132,9 +131,8 @@ class Headless:
                 f"step {index + 1} of {run.name} has failed, “{step.title}”{why}",
                 "the same command with --retry, --skip or --abort goes on",
             )
-        choice = click.Choice(["retry", "skip", "abort", "later"])
         say(f"✖ step {index + 1} of {run.name} has failed, “{step.title}”{why}")
-        answer = click.prompt("retry, skip, abort, or later", type=choice, default="later", err=True)
+        answer = await chosen("retry, skip, abort, or later", ("retry", "skip", "abort", "later"), "later")
         if answer == "later":
             raise Stopped(
                 f"{run.name} has stopped at step {index + 1}", "--retry, --skip or --abort goes on later"

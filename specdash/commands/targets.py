@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -79,29 +78,17 @@ class TerminalPrompter:
 
     async def host_key(self, question: HostKeyQuestion) -> bool:
         """Only the whole word ``yes`` trusts."""
+        from specdash.commands.asking import ask
+
         click.echo(question.text, err=True)
-        answer = _asked("yes/no", default="no", show_default=True)
+        answer = await ask("yes/no [no]")
         return answer is not None and answer.strip().lower() == "yes"
 
     async def secret(self, question: SecretQuestion) -> str | None:
         """An empty answer gives up."""
-        return _asked(question.prompt, hide_input=not question.echo, default="", show_default=False) or None
+        from specdash.commands.asking import ask
 
-
-def _asked(prompt: str, **how: Any) -> str | None:
-    """One answer; None where the operator pressed Ctrl-C, which then ends the command as it does elsewhere.
-
-    From Python 3.11 on asyncio takes SIGINT for the main task, which cannot run while somebody types.
-    """
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        return str(click.prompt(prompt, err=True, **how))
-    except click.Abort:
-        click.echo(err=True)
-    finally:
-        signal.signal(signal.SIGINT, before)
-    signal.raise_signal(signal.SIGINT)
-    return None
+        return await ask(question.prompt.rstrip(" :"), hidden=not question.echo) or None
 
 
 def ask_on_terminal() -> Prompter | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
 
-import click
 import msgspec
 import pytest
 from click.testing import CliRunner
@@ -16,6 +16,9 @@ from specdash.commands import carrying
 from specdash.commands.acting import Refused
 from specdash.operations.plan import Kind, Plan, Step, Typing
 from specdash.operations.work import Launch, Look, Start
+from tests.commands.terminals import Typist, typist
+
+__all__ = ["typist"]
 
 NOW = 1_795_960_000.0
 
@@ -35,25 +38,19 @@ def start(name: str, **more: Any) -> Step:
     return Step(title="start", risk="hard", work=Start(launch=launch), **more)
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.stdin, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-
-
-def test_without_a_terminal_only_yes_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", open("/dev/null"))  # noqa: PTH123, SIM115
+async def test_without_a_terminal_only_yes_does_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     with pytest.raises(Refused, match="not confirmed") as refused:
-        carrying.confirm(plan(), yes=False)
+        await carrying.confirm(plan(), yes=False)
     assert refused.value.exit_code == 4
-    carrying.confirm(plan(), yes=True)
+    await carrying.confirm(plan(), yes=True)
 
 
-def test_yes_does_not_stand_for_a_name_that_must_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stdin", open("/dev/null"))  # noqa: PTH123, SIM115
+async def test_yes_does_not_stand_for_a_name_that_must_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     typed = plan(typing=Typing(word="gpubox", why="gpubox is marked production", key="production"))
     with pytest.raises(Refused) as refused:
-        carrying.confirm(typed, yes=True)
+        await carrying.confirm(typed, yes=True)
     assert str(refused.value) == (
         "gpubox is marked production: its name must be typed on a terminal (or --force production)"
     )
@@ -62,16 +59,14 @@ def test_yes_does_not_stand_for_a_name_that_must_be_typed(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("answer", "done"), [("gpubox", True), (" gpubox ", True), ("gpu", False), ("", False)]
 )
-def test_the_hosts_name_must_be_typed_whole(
-    answer: str, done: bool, terminal: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(click, "prompt", lambda *_, **__: answer)
+async def test_the_hosts_name_must_be_typed_whole(answer: str, done: bool, typist: Typist) -> None:
+    typist.types(f"{answer}\n")
     typed = plan(typing=Typing(word="gpubox", why="4711 belongs to bob", key="foreign"))
     if done:
-        carrying.confirm(typed, yes=True)
+        await carrying.confirm(typed, yes=True)
     else:
         with pytest.raises(Refused, match="nothing was done"):
-            carrying.confirm(typed, yes=True)
+            await carrying.confirm(typed, yes=True)
 
 
 def test_a_plan_is_shown_whole_and_its_text_obeys_nobody() -> None:

@@ -17,18 +17,19 @@ from specdash.operations import clean, launch, patch, stop
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.checks import Line, told
 from specdash.operations.desk import Desk
-from specdash.operations.found import Found, Memory
+from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
-from specdash.operations.launch import Wish
 from specdash.operations.offer import Also, Offer, Option, becomes, red_of
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
 from specdash.operations.rules import Rules
-from specdash.operations.sight import Sight, look
+from specdash.operations.sight import look
 from specdash.operations.sightings import Sightings
+from specdash.operations.starts import Starts
+from specdash.operations.stop import ended_by
 from specdash.operations.survey import Survey, survey
-from specdash.operations.wishes import ended_with, from_found, from_profile, last_good, of_profile, variant_of
-from specdash.operations.work import Follow, Manage, Signal, Sweep
+from specdash.operations.wishes import ended_with
+from specdash.operations.work import Follow
 from specdash.profile.document import Profile
 
 
@@ -70,6 +71,7 @@ class Operations:
         self._outside = outside
         """The profile's ``cleanup_via``."""
         self._red: Mapping[str, str] = {}
+        self._starts = Starts(acts, journal, self.sightings, self.profile, host_name)
         """What was red in the newest preflight that was shown: key → line."""
         self._ends = ends
         """Told the key of each server when a plan begins to end it."""
@@ -93,13 +95,15 @@ class Operations:
     @property
     def variants(self) -> tuple[str, ...]:
         """Names of the profile's variants of this host's servers."""
-        mine = self.profile.servers_of(self._host_name) if self._host_name else {}
-        return tuple(name for name, one in self.profile.variants.items() if one.server in mine)
+        return self._starts.variants
 
     def key_env(self, server: Server) -> str | None:
         """The variable that holds a found server's API key, where the profile names one."""
-        name = of_profile(self.profile, self._host_name, server)
-        return self.profile.servers[name].api_key_env if name is not None else None
+        return self._starts.key_env(server)
+
+    def starts(self, server: Server | None) -> bool:
+        """Whether it is known how to start this server, or without one the last: cheap, asked at any time."""
+        return self._starts.known(server)
 
     def rules(self, forced: Set[str] = frozenset()) -> Rules:
         """What must be typed on this host, and what is forced."""
@@ -169,8 +173,8 @@ class Operations:
             return await self.patch(server)
 
         rules = self.rules(forced)
-        sight = await self._living(server)
-        wish = self._wish(server, sight, variant)
+        sight = await self._starts.living(server)
+        wish = self._starts.wish(server, sight, variant)
         if env:
             changed = msgspec.structs.replace(wish.launch, env={**wish.launch.env, **env})
             wish = msgspec.structs.replace(wish, launch=changed)
@@ -189,8 +193,8 @@ class Operations:
         self, server: Server | None, *, variant: str | None = None, forced: Set[str] = frozenset()
     ) -> tuple[Line, ...]:
         """What a start would meet now; beside a living server, what does not depend on its end."""
-        sight = await self._living(server)
-        wish = self._wish(server, sight, variant)
+        sight = await self._starts.living(server)
+        wish = self._starts.wish(server, sight, variant)
         lines = await launch.examined(self._acts, wish, self.rules(forced), lasting=sight is not None)
         self._red = {line.key: told(line) for line in lines if line.mark == "error"}
         return lines
@@ -203,7 +207,7 @@ class Operations:
                 "nothing here has a known fix",
                 "`specdash patch TARGET FILE KEY=VALUE` changes any value, by its diff and with a way back",
             )
-        found = self._found(server)
+        found = self._starts.found(server)
         known = await fixes(Hands(self._acts), key, found.launch)
         files = [fix for fix in known if fix.path]
 
@@ -267,15 +271,8 @@ class Operations:
 
     def _say_who_ends(self) -> None:
         plan = self.desk.plan
-        step = plan.steps[plan.active] if plan is not None and plan.active is not None else None
-        if plan is None or step is None or not isinstance(step.work, (Signal, Sweep, Manage)):
-            return
-        works = [step.work for step in plan.steps]
-        pinned = {(seed.pid, seed.start) for work in works if isinstance(work, Sweep) for seed in work.seeds}
-        for work in works:
-            pinned |= {(one.pid, one.start) for one in work.targets} if isinstance(work, Signal) else set()
-        for server in self._acts.state.servers:
-            if (server.pid, server.start) in pinned and server.key not in self._ending:
+        for server in ended_by(plan, self._acts.state.servers) if plan is not None else ():
+            if server.key not in self._ending:
                 self._ending.add(server.key)
                 self._ends(server.key)
 
@@ -284,47 +281,6 @@ class Operations:
         for old in self.desk.cut_off():
             if old.id != besides:
                 self._journal.abandon(old, f"for {besides}" if besides else "as the operator said")
-
-    # ------------------------------------------------------------------ how a server is started
-
-    async def _living(self, server: Server | None) -> Sight | None:
-        """A close look at a server of which something lives."""
-        if server is None or server.gone_at is not None:
-            return None
-        sight = await look(Hands(self._acts), server)
-        return sight if sight.living else None
-
-    def starts(self, server: Server | None) -> bool:
-        """Whether it is known how to start this server, or without one the last: cheap, asked at any time."""
-        if self._profiled(server) is not None:
-            return True
-        return self.sightings.knows(server.name if server is not None else None)
-
-    def _profiled(self, server: Server | None) -> str | None:
-        """The name under which the profile describes it; without a server: the only one of this host."""
-        if server is not None:
-            return of_profile(self.profile, self._host_name, server)
-        mine = tuple(self.profile.servers_of(self._host_name)) if self._host_name is not None else ()
-        return mine[0] if len(mine) == 1 else None
-
-    def _wish(self, server: Server | None, sight: Sight | None, variant: str | None) -> Wish:
-        chosen = variant_of(self.profile, variant)
-        name = chosen.server if chosen else self._profiled(server)
-        if name is not None:
-            described = self.profile.servers[name]
-            last = last_good(self._journal, self._acts.target, described.engine)
-            return from_profile(name, described, chosen, last)
-        found = (self.sightings.keep(sight) if sight is not None else None) or self._found(server)
-        return from_found(found, last_good(self._journal, self._acts.target, found.launch.engine))
-
-    def _found(self, server: Server | None) -> Found:
-        found = self.sightings.of(server.name if server is not None else None)
-        if found is None:
-            raise SpecdashError(
-                "how it was started was never seen",
-                "write it into a profile, specdash.toml: `specdash config schema` shows how",
-            )
-        return found
 
 
 def _owner(line: str, foreign: bool) -> str:

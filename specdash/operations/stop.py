@@ -189,3 +189,15 @@ def warnings(sight: Sight) -> list[str]:
         assert parent is not None
         told.append(f"{member.pid} is dead already; its parent {parent.pid} {parent.comm} must bury it")
     return told
+
+
+def ended_by(plan: Plan, servers: Sequence[Server]) -> Iterator[Server]:
+    """The servers that a plan at work has begun to end, or will have ended when it is over."""
+    step = plan.steps[plan.active] if plan.active is not None else None
+    if step is None or not isinstance(step.work, (Signal, Sweep, Manage)):
+        return
+    works = [step.work for step in plan.steps]
+    pinned = {(seed.pid, seed.start) for work in works if isinstance(work, Sweep) for seed in work.seeds}
+    for work in works:
+        pinned |= {(one.pid, one.start) for one in work.targets} if isinstance(work, Signal) else set()
+    yield from (server for server in servers if (server.pid, server.start) in pinned)

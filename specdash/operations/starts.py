@@ -1,0 +1,76 @@
+"""How a server of one host is started: as the profile describes it, else as it was seen to be started."""
+
+from __future__ import annotations
+
+from specdash.errors import SpecdashError
+from specdash.monitor.state import Server
+from specdash.operations.acts import Acts, Hands
+from specdash.operations.found import Found
+from specdash.operations.journal import Journal
+from specdash.operations.launch import Wish
+from specdash.operations.sight import Sight, look
+from specdash.operations.sightings import Sightings
+from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
+from specdash.profile.document import Profile
+
+
+class Starts:
+    """What is known of the starts of one host's servers. ``host_name``: the host's name in the profile."""
+
+    def __init__(
+        self, acts: Acts, journal: Journal, sightings: Sightings, profile: Profile, host_name: str | None
+    ) -> None:
+        self._acts, self._journal, self._sightings = acts, journal, sightings
+        self._profile, self._host_name = profile, host_name
+
+    @property
+    def variants(self) -> tuple[str, ...]:
+        """Names of the profile's variants of this host's servers."""
+        mine = self._profile.servers_of(self._host_name) if self._host_name else {}
+        return tuple(name for name, one in self._profile.variants.items() if one.server in mine)
+
+    def key_env(self, server: Server) -> str | None:
+        """The variable that holds a found server's API key, where the profile names one."""
+        name = of_profile(self._profile, self._host_name, server)
+        return self._profile.servers[name].api_key_env if name is not None else None
+
+    def known(self, server: Server | None) -> bool:
+        """Whether this server could be started, or without one the last: cheap, asked at any time."""
+        if self._profiled(server) is not None:
+            return True
+        return self._sightings.knows(server.name if server is not None else None)
+
+    def _profiled(self, server: Server | None) -> str | None:
+        """The name under which the profile describes it; without a server: the only one of this host."""
+        if server is not None:
+            return of_profile(self._profile, self._host_name, server)
+        mine = tuple(self._profile.servers_of(self._host_name)) if self._host_name is not None else ()
+        return mine[0] if len(mine) == 1 else None
+
+    async def living(self, server: Server | None) -> Sight | None:
+        """A close look at a server of which something lives."""
+        if server is None or server.gone_at is not None:
+            return None
+        sight = await look(Hands(self._acts), server)
+        return sight if sight.living else None
+
+    def wish(self, server: Server | None, sight: Sight | None, variant: str | None) -> Wish:
+        """What shall be launched. Raises ``SpecdashError`` where that is not known."""
+        chosen = variant_of(self._profile, variant)
+        name = chosen.server if chosen else self._profiled(server)
+        if name is not None:
+            described = self._profile.servers[name]
+            last = last_good(self._journal, self._acts.target, described.engine)
+            return from_profile(name, described, chosen, last)
+        found = (self._sightings.keep(sight) if sight is not None else None) or self.found(server)
+        return from_found(found, last_good(self._journal, self._acts.target, found.launch.engine))
+
+    def found(self, server: Server | None) -> Found:
+        """How it was seen to be started. Raises ``SpecdashError`` where it never was."""
+        found = self._sightings.of(server.name if server is not None else None)
+        if found is None:
+            raise SpecdashError(
+                "how it was started was never seen",
+                "write it into a profile, specdash.toml: `specdash config schema` shows how",
+            )
+        return found

@@ -394,6 +394,16 @@ def test_a_crash_shows_root_cause_rank_line_victims_and_remedy() -> None:
     assert "→ set max_position_embeddings" in shown
 
 
+def test_an_ended_server_says_what_becomes_of_its_view_and_promises_no_seconds() -> None:
+    kept = "This view stays until its end is acknowledged; a new server is listed at the top."
+    taken = "Its successor takes this view; another server is listed at the top."
+    state = states.crashed()
+    assert kept in panel(state, 116)
+    seen = msgspec.structs.replace(state, alerts=())
+    assert taken in panel(seen, 116)
+    assert "within" not in panel(states.no_server(), 116), "a calm host is looked at less often"
+
+
 def test_a_crash_without_a_known_cause_says_so() -> None:
     state = states.crashed()
     bare = msgspec.structs.replace(state, servers=(msgspec.structs.replace(first(state), diagnoses=()),))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from specdash.monitor.alerts import KNOWN_FIXES, unexplained
+from specdash.monitor.alerts import KNOWN_FIXES, about, unexplained
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words
@@ -37,6 +37,9 @@ LEFT_BEHIND = "orphan_processes"
 NOT_SEEN = (
     "Its command line was not seen: a profile can start it, or `specdash init` while it runs writes one."
 )
+SUCCESSOR = "Its successor takes this view; another server is listed at the top."
+KEPT = "This view stays until its end is acknowledged; a new server is listed at the top."
+"""What :mod:`specdash.tui.staying` decides. How soon a process is seen: seconds, or as --interval says."""
 COMMANDS = {"clean": "gpu.clean", "kill": "server.kill", "restart": "server.restart"}
 """Commands in remedies, and the actions that are the same here."""
 
@@ -107,7 +110,7 @@ def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> P
         if out:
             out.append(())
         out += text_rows(_looked(state), width)
-        out += text_rows("Start one: it is picked up within 2 s.", width)
+        out += text_rows("Start one: it appears here as soon as its process is seen.", width)
         out += text_rows("One that runs and is not found here: connect --log PATH follows its log.", width)
         if state.processes_denied:
             who = f"{say.plural(state.processes_denied, 'process', 'processes')} of other users"
@@ -272,6 +275,7 @@ def ended(
     left = root is not None and root.key == LEFT_BEHIND
     crashed = server.state == "crashed"
     hands = _hands(state, server, root, starts=starts) if acts else []
+    told = any(alert.alarm and about(alert.key) == server.key for alert in state.alerts)
     victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
     victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
 
@@ -300,7 +304,7 @@ def ended(
             out += text_rows(other, width, "dim")
         if acts and not starts:
             out += text_rows(NOT_SEEN, width, "dim")
-        return [*out, *text_rows("A new server is picked up within 2 s.", width, "dim")]
+        return [*out, *text_rows(KEPT if told else SUCCESSOR, width, "dim")]
 
     keys = tuple(id_ for id_, _ in hands)
     if unexplained(server):

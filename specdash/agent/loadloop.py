@@ -34,6 +34,8 @@ class Loop(object):
     def __init__(self) -> None:
         self.over = False
         self.on_stop: "Callable[[], None]" = self._end
+        self.why = ""
+        """Why it was stopped, where nobody asked for that."""
         self.clock_gap = 0.0
         """Wall clock less monotonic clock, as last read."""
         self.idle: "deque[Callable[[], None]]" = deque()

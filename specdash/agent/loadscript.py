@@ -152,6 +152,7 @@ class Script(object):
         self.error = error
         line: "Json" = {"event": "end", "t": self._now(), "cancelled": self._cancelled, "error": error}
         line.update(exit=self._child.returncode if self._child else None, tok_s=self._rates)
+        line.update(why=self._loop.why)
         self._tell.line(line)
         self._tell.drain(lambda: setattr(self._loop, "over", True))
 

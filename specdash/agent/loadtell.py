@@ -98,6 +98,7 @@ class Listened(object):
         if touched != self._touched:
             self._touched, self._since = touched, now
         if now - self._since >= self._patience:
+            self._loop.why = "nobody had listened for %.0f s" % self._patience
             self._loop.on_stop()
         else:
             self._loop.at(now + self._pace, self.look)
@@ -181,6 +182,7 @@ class Watch(object):
         self.error = error
         line: "Json" = {"event": "end", "t": self.now(), "done": self._done, "failed": self._failed}
         line.update(cancelled=cancelled, error=error, run_from=self._run_from, client=self._about_us())
+        line.update(why=self._loop.why)
         self._tell.line(line)
 
     # ------------------------------------------------------------ ourselves

@@ -199,6 +199,8 @@ class End(Event, frozen=True, kw_only=True):
     failed: int = 0
     cancelled: bool = False
     """Stopped before the plan was through: figures are of what had ended."""
+    why: str = ""
+    """Why it was stopped, where nobody asked for that: ``nobody had listened for 300 s``."""
     error: str | None = None
     """Why nothing could be measured at all."""
     run_from: float | None = None

@@ -88,6 +88,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     """The server's count of output tokens - ours. Not 0: others used the server too, or requests failed."""
     client: Client = Client()
     cancelled: bool = False
+    cancelled_by: str = ""
+    """Why it was stopped, where nobody asked for that."""
     prompts: str = ""
     """Hash of the prompts without the nonce."""
     finish: Mapping[str, int] = {}
@@ -136,6 +138,7 @@ def run_of(workload: Workload, events: Iterable[AnyEvent]) -> Run:
         tokens_off=off,
         client=end.client,
         cancelled=end.cancelled,
+        cancelled_by=end.why,
         error=end.error,
         prompts=begin.prompts,
     )
@@ -159,6 +162,7 @@ def own_script(events: Iterable[AnyEvent]) -> Run:
         duration_s=end.t or last,
         output_tok_s=sum(end.tok_s) / len(end.tok_s) if end.tok_s else None,
         cancelled=end.cancelled,
+        cancelled_by=end.why,
         error=failed,
     )
 

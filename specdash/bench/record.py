@@ -28,6 +28,8 @@ class During(msgspec.Struct, frozen=True, kw_only=True):
     """The host while it was measured, sampled once a second. None: nothing was seen of it."""
 
     samples: int = 0
+    blind_s: float = 0.0
+    """Seconds in which the link was lost: the load went on, and nothing of this was seen."""
     sm_mhz: Seen | None = None
     """Over all cards of the server."""
     power_w: Seen | None = None
@@ -98,7 +100,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
                 requests=run.requests,
                 errors=run.errors,
                 why=run.first_error,
-                partial="stopped before its end" if run.cancelled else None,
+                partial=_partial(run) if run.cancelled else None,
                 limited=run.client.limited,
                 throttled=self._throttled(),
                 foreign=self.during.foreign,
@@ -165,6 +167,10 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     def _throttled(self) -> tuple[float, str] | None:
         bad = [(share, reason) for reason, share in self.during.throttled.items() if reason not in HARMLESS]
         return max(bad, default=None)
+
+
+def _partial(run: Run) -> str:
+    return f"stopped before its end{f': {run.cancelled_by}' if run.cancelled_by else ''}"
 
 
 def _extent(seen: Seen, unit: str) -> str:

@@ -106,6 +106,8 @@ def _host(during: During) -> Iterator[str]:
     told = [part for part in parts if part]
     if told:
         yield f"  GPUs       {' · '.join(told)}, {during.samples} samples"
+    if during.blind_s:
+        yield f"  not seen   {during.blind_s:.0f} s of it: the link was lost, the load went on"
     for reason, share in during.throttled.items():
         yield f"             throttled {100 * share:.0f} % of the time: {reason}"
     queue = (

@@ -45,6 +45,9 @@ class Witness:
         self._cards_at: float | None = None
         self._figures_at: float | None = None
         self._samples = 0
+        self._now = 0.0
+        self._blind_from: float | None = None
+        self._blind = 0.0
         self._throttled: Counter[str] = Counter()
         self._foreign: set[int] = set()
         self._of_cards = {name: Extent() for name in ("sm_mhz", "power_w", "temp_c", "util")}
@@ -52,6 +55,7 @@ class Witness:
 
     def look(self, state: HostState) -> None:
         """A picture of the host; one that shows nothing new changes nothing."""
+        self._look_at_link(state)
         server = next((server for server in state.servers if server.key == self._key), None)
         if server is None:
             return
@@ -63,6 +67,18 @@ class Witness:
             self._figures_at = figures.at
             for name, extent in self._of_server.items():
                 extent.take(getattr(figures, name))
+
+    def _look_at_link(self, state: HostState) -> None:
+        self._now = state.now
+        if state.link.state in ("live", "stale"):
+            self._blind, self._blind_from = self._unseen, None
+        elif self._blind_from is None:
+            self._blind_from = state.link.heard_at or state.now
+
+    @property
+    def _unseen(self) -> float:
+        since = self._blind_from
+        return self._blind + (max(0.0, self._now - since) if since is not None else 0.0)
 
     def _look_at_cards(self, cards: list[Gpu], server: Server) -> None:
         if not cards:
@@ -86,6 +102,7 @@ class Witness:
         accept = figures["accept_len"].seen
         return During(
             samples=self._samples,
+            blind_s=round(self._unseen, 1),
             sm_mhz=cards["sm_mhz"].seen,
             power_w=cards["power_w"].seen,
             temp_c=cards["temp_c"].seen,

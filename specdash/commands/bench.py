@@ -76,6 +76,7 @@ def command(target: str, **given: Any) -> None:
 async def _measure_host(target: str, given: dict[str, Any]) -> int:
     from specdash.commands.carrying import link_is_lost
     from specdash.measuring.course import Course, counted, subject_of, url_of
+    from specdash.measuring.leftover import Leftovers
     from specdash.measuring.onhost import HostGenerator
     from specdash.operations.wishes import choose, of_profile
     from specdash.profile.document import load
@@ -96,7 +97,7 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
         own = script_of(given, profile)
         if own is not None:
             course = Course(subject=subject, loads=(), script=own[0], repeat=own[1])
-        generator = HostGenerator(here.session, server.key)
+        generator = HostGenerator(here.session, server.key, Leftovers(here.state.target))
         return await carry_out(course, generator, given, host=here.session, lost=lambda: link_is_lost(here))
 
 

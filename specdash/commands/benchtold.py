@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 Lost = Callable[[], Coroutine[Any, Any, str]]
 
+LOST = "the link is lost: the load goes on on the host, and what it says is heard later"
+GONE = "the run at work was not kept; its load ends by itself five minutes after it was last heard"
 TELL_EVERY_S = 10.0
 """Without a terminal a line now and then is enough."""
 
@@ -102,7 +104,7 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
     try:
         await asyncio.wait({work, watch} if watch else {work}, return_when=asyncio.FIRST_COMPLETED)
         if watch is not None and not work.done():
-            raise NoConnection(f"the link is gone: {watch.result()}", "the run at work was not kept")
+            raise NoConnection(f"the link is gone: {watch.result()}", GONE)
         if work.cancelled():
             raise SpecdashError("stopped at once: the run at work was not kept")
         return work.result()
@@ -145,6 +147,8 @@ def live_words(progress: Progress) -> str:
 
     tick = progress.tick
     parts = [f"run {progress.run} of {progress.runs}"]
+    if progress.link is not None:
+        return f"{parts[0]} · {LOST}"
     if progress.line:
         return f"{parts[0]} · {progress.line}"
     if tick is None or progress.state in ("starting", "warming up"):
@@ -177,6 +181,8 @@ def run_words(run: Measured) -> str:
     parts += [f"TTFT {found.ttft_ms.p50:.0f} ms"] if found.ttft_ms else []
     parts += [f"TPOT {found.tpot_ms.mean:.1f} ms"] if found.tpot_ms else []
     length = accept_length(run)
+    blind = run.during.blind_s
+    parts += [f"the host was not seen for {blind:.0f} s of it: the link was lost"] if blind else []
     parts += [f"accept {length:.2f}"] if length is not None else []
     parts += [f"✖ does not count: {reason}" for reason in run.trouble]
     return " · ".join(parts)

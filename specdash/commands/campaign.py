@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene
+from specdash.commands.acting import EXIT_FAILED, NoConnection, Refused, Scene, desk_of, say, scene
 from specdash.commands.benchload import loads_of, script_of
 from specdash.commands.benchtold import run_benchmark, table_lines
 from specdash.commands.keeping import document
@@ -197,6 +197,7 @@ class Campaign:
         from specdash.commands.carrying import link_is_lost
         from specdash.measuring.benchmark import Benchmark
         from specdash.measuring.course import Course, counted, subject_of, url_of
+        from specdash.measuring.leftover import Leftovers
         from specdash.measuring.onhost import HostGenerator
         from specdash.operations.wishes import choose, of_profile
 
@@ -209,12 +210,15 @@ class Campaign:
         course = Course(subject=subject_of(here.state, server, variant=variant), loads=loads, repeat=repeat)
         benchmark = Benchmark(
             course,
-            HostGenerator(here.session, server.key),
+            HostGenerator(here.session, server.key, Leftovers(here.state.target)),
             keep=self._keeper.keep,
             host=here.session,
             known=self._keeper.known(),
         )
-        runs = await run_benchmark(benchmark, lambda: link_is_lost(here))
+        try:
+            runs = await run_benchmark(benchmark, lambda: link_is_lost(here))
+        except NoConnection as error:
+            raise NoConnection(error.message, f"{error.hint}; the same command goes on from here") from error
         if any(run.run.cancelled for run in runs):
             raise SpecdashError("stopped", "the same command goes on from here")
         if any(run.id is None for run in runs):

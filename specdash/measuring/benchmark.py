@@ -186,10 +186,11 @@ class Benchmark:
 
         def look() -> None:
             witness.look(host.state)
-            server = self._server()
+            server, link = self._server(), host.state.link
             now = server.figures.accept_len if server else None
-            if now != self.progress.accept_length:
-                self._tell(accept_length=now)
+            lost = None if link.state in ("live", "stale") else link.sentence or link.state
+            if (now, lost) != (self.progress.accept_length, self.progress.link):
+                self._tell(accept_length=now, link=lost)
 
         look()
         return host.subscribe(look)

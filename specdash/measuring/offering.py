@@ -12,6 +12,7 @@ from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark, Host
 from specdash.measuring.course import Course, Script, counted, plan, subject_of, url_of
 from specdash.measuring.keeping import Keeper
+from specdash.measuring.leftover import Leftovers
 from specdash.measuring.onhost import HostGenerator
 from specdash.monitor.state import Server
 from specdash.operations.offer import Also, Offer
@@ -79,7 +80,7 @@ class Offering:
 
     def benchmark(self, plan_id: str, keeper: Keeper, known: Any) -> Benchmark:
         """What carries the plan out."""
-        generator = HostGenerator(self._ground, self._server.key)
+        generator = HostGenerator(self._ground, self._server.key, Leftovers(self._ground.state.target))
         return Benchmark(self._courses[plan_id], generator, keep=keeper.keep, host=self._ground, known=known)
 
     def loads(self, one: Named) -> tuple[tuple[Workload, ...], int]:

@@ -6,15 +6,19 @@ import asyncio
 import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from specdash.bench.events import AnyEvent, End, take
 from specdash.bench.plan import Workload
 from specdash.errors import SpecdashError
+from specdash.measuring.leftover import Leftovers
 from specdash.monitor.frames import Bench
 from specdash.session.following import Following
+
+END_S: Final = 10.0
+"""How long whoever leaves waits for the run's end. A lost link must not hold them: it ends by itself then."""
 
 
 class Ground(Protocol):
@@ -29,9 +33,14 @@ class Ground(Protocol):
 class HostGenerator:
     """One process on the host for each run; a lost link only delays what it says."""
 
-    def __init__(self, session: Ground, server: str | None = None) -> None:
-        """``server``: its key, ``pid:start``; its environment is asked for the API key."""
-        self._session, self._server = session, server
+    def __init__(
+        self, session: Ground, server: str | None = None, leftovers: Leftovers | None = None
+    ) -> None:
+        """``server``: its key, ``pid:start``; its environment is asked for the API key.
+
+        ``leftovers``: runs that were cut off earlier are ended first, and this one is noted among them.
+        """
+        self._session, self._server, self._leftovers = session, server, leftovers
         self._token: str | None = None
         self._stopping: asyncio.Task[None] | None = None
 
@@ -47,15 +56,20 @@ class HostGenerator:
 
     async def _run(self, workload: Mapping[str, Any]) -> AsyncIterator[AnyEvent]:
         token = self._token = secrets.token_hex(8)
-        frames: asyncio.Queue[Bench] = asyncio.Queue()
+        frames: asyncio.Queue[Bench | str] = asyncio.Queue()
         forget, ended = None, False
         try:
+            await self._clear()
+            if self._leftovers is not None:
+                self._leftovers.note(token)
             request = {"r": "bench", "workload": dict(workload), "server": self._server}
             await self._session.ask(request, token=token)
-            forget = self._session.benches.follow(token, frames.put_nowait)
+            forget = self._session.benches.follow(token, frames.put_nowait, frames.put_nowait)
             last = ""
             while True:
                 frame = await frames.get()
+                if isinstance(frame, str):
+                    raise SpecdashError(f"the run at work is lost: {frame}")
                 for document in frame.events:
                     event = _event(document)
                     ended = ended or isinstance(event, End)
@@ -71,15 +85,24 @@ class HostGenerator:
                 forget()
             if not ended and self._stopping is None:
                 self.stop()
-            if self._stopping is not None:
-                with contextlib.suppress(SpecdashError):
-                    await self._stopping
+            stopping = self._stopping
+            if stopping is not None:
+                await asyncio.wait({stopping}, timeout=END_S)
+            if self._leftovers is not None and (stopping is None or stopping.done()):
+                self._leftovers.forget(token)
             self._token = self._stopping = None
 
     def stop(self) -> None:
         """End the run in order: nothing stays on the server, and what had ended is told."""
         if self._token is not None and self._stopping is None:
             self._stopping = asyncio.ensure_future(self._stop(self._token))
+
+    async def _clear(self) -> None:
+        """End what was cut off earlier."""
+        for run in tuple(self._leftovers.runs()) if self._leftovers is not None else ():
+            await self._stop(run)
+            if self._leftovers is not None:
+                self._leftovers.forget(run)
 
     async def _stop(self, token: str) -> None:
         # Already ended, or not even begun: then there is nothing to end.

@@ -42,6 +42,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     steps: int | None = None
     baseline: float | None = None
     """Median tok/s of the kept baseline under this load."""
+    link: str | None = None
+    """Why the link is lost: the load goes on on the host, and what is shown is as old as that."""
     error: str | None = None
     """Why it ended before its time."""
 

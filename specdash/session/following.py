@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from specdash.monitor.frames import Bench
+from specdash.monitor.frames import Bench, Reply
+
+_ID = "follow-"
 
 
 class Following:
@@ -14,11 +16,19 @@ class Following:
     def __init__(self, send: Callable[[Mapping[str, Any]], bool]) -> None:
         self._send = send
         self._heard: dict[str, Callable[[Bench], None]] = {}
+        self._refused: dict[str, Callable[[str], None]] = {}
         self._offsets: dict[str, int] = {}
 
-    def follow(self, run: str, heard: Callable[[Bench], None]) -> Callable[[], None]:
-        """Hear every line of a run, each once and in order; returns the undo."""
+    def follow(
+        self, run: str, heard: Callable[[Bench], None], refused: Callable[[str], None] | None = None
+    ) -> Callable[[], None]:
+        """Hear every line of a run, each once and in order; returns the undo.
+
+        ``refused``: hears why there is nothing to follow: the host was restarted, the run's folder is gone.
+        """
         self._heard[run] = heard
+        if refused is not None:
+            self._refused[run] = refused
         self._offsets[run] = 0
         self._ask(run)
         return lambda: self._forget(run)
@@ -31,6 +41,12 @@ class Following:
         self._offsets[frame.run] = frame.offset
         heard(frame)
 
+    def answer(self, reply: Reply) -> None:
+        """The host's answer to a wish to follow; only a refusal matters."""
+        refused = self._refused.get(reply.id.removeprefix(_ID)) if reply.id.startswith(_ID) else None
+        if refused is not None and not reply.ok:
+            refused(reply.error or "refused without a reason")
+
     def again(self) -> None:
         """A new agent is there: it goes on where the last one was."""
         for run in tuple(self._heard):
@@ -38,8 +54,9 @@ class Following:
 
     def _ask(self, run: str) -> None:
         request = {"r": "bench_follow", "run": run, "offset": self._offsets[run]}
-        self._send({**request, "id": f"follow-{run}"})
+        self._send({**request, "id": f"{_ID}{run}"})
 
     def _forget(self, run: str) -> None:
         self._heard.pop(run, None)
+        self._refused.pop(run, None)
         self._offsets.pop(run, None)

@@ -216,6 +216,7 @@ class Session:
             self.benches.again()
         elif isinstance(frame, Reply):
             self._errands.take(frame)
+            self.benches.answer(frame)
         elif isinstance(frame, Bench):
             self.benches.take(frame)
         elif isinstance(frame, Log) and self._orders.follows(frame.path):

@@ -16,7 +16,7 @@ class Loop:
     """Timers that are called when a test says what time it is."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.ended = 0.0, 0
+        self.now, self.ended, self.why = 0.0, 0, ""
         self.timers: list[tuple[float, Callable[[], None]]] = []
         monkeypatch.setattr("specdash.agent.loadtell.time.monotonic", lambda: self.now)
 
@@ -51,6 +51,7 @@ def test_a_run_goes_on_while_somebody_listens_and_ends_in_order_once_nobody_does
     loop.until(loop.now + 2 * UNHEARD)
     assert loop.ended == 1
     assert loop.timers == [], "it is asked once"
+    assert loop.why == "nobody had listened for 300 s"
 
 
 def test_a_file_that_was_taken_away_is_a_sign_of_nobody(loop: Loop, tmp_path: Path) -> None:

@@ -66,3 +66,20 @@ def test_a_server_that_has_gone_shows_nothing() -> None:
     witness = Witness("1:1")
     witness.look(_second(1))
     assert witness.during.samples == 0
+
+
+def test_seconds_in_which_the_link_was_lost_are_counted_as_unseen() -> None:
+    def at(now: float, link: str, heard_at: float | None = None) -> HostState:
+        state = states.serving()
+        found = msgspec.structs.replace(state.link, state=link, heard_at=heard_at)
+        return msgspec.structs.replace(state, now=now, link=found)
+
+    witness = Witness(states.KEY)
+    for now, link, heard_at in ((10, "live", None), (14, "lost", 11.0), (20, "connecting", 11.0)):
+        witness.look(at(now, link, heard_at))
+    assert witness.during.blind_s == 9
+    witness.look(at(21, "live"))
+    witness.look(at(30, "live"))
+    assert witness.during.blind_s == 10
+    witness.look(at(32, "lost", 31.0))
+    assert witness.during.blind_s == 11

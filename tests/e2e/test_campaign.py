@@ -18,7 +18,9 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="th
 LIMIT_S = 240.0
 
 
-def _profile(simulation: Simulation, argv: list[str], folder: Path) -> Path:
+def campaign_profile(simulation: Simulation, folder: Path) -> Path:
+    """Two variants of the server that runs there: with its speculation, and without."""
+    argv = _argv(simulation)
     at = argv.index("--speculative-algorithm")
     file = folder / "specdash.toml"
     file.write_text(
@@ -49,7 +51,7 @@ async def test_variants_are_started_in_turn_measured_and_compared(tmp_path: Path
                 "--ssh-config",
                 str(simulation.ssh_config),
             ),
-            *("--profile", str(_profile(simulation, _argv(simulation), tmp_path))),
+            *("--profile", str(campaign_profile(simulation, tmp_path))),
             *("--campaign", "baseline,eagle3-3", "--launches", "1", "--repeat", "3"),
             *("--requests", "3", "--output", "24", "--warmup", "1", "--yes", "--json"),
             stdin=asyncio.subprocess.DEVNULL,

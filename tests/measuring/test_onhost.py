@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,13 +13,19 @@ import pytest
 from specdash.bench.events import End
 from specdash.bench.plan import Workload
 from specdash.errors import SpecdashError
+from specdash.measuring import onhost
+from specdash.measuring.leftover import Leftovers
 from specdash.measuring.onhost import HostGenerator
-from specdash.monitor.frames import Bench
+from specdash.monitor.frames import Bench, Reply
 from specdash.session.following import Following
 
 BEGIN = {"event": "begin", "at": 5.0}
 END = {"event": "end", "t": 1.0, "done": 3}
 LOAD = Workload(url="http://127.0.0.1:1")
+
+
+def noted_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
 
 
 class MadeUpGround:
@@ -91,3 +99,47 @@ async def test_a_generator_that_dies_is_told_with_its_last_words() -> None:
 async def test_a_host_that_refuses_is_heard_in_its_own_words() -> None:
     with pytest.raises(SpecdashError, match="watch-only"):
         _ = [event async for event in HostGenerator(MadeUpGround("watch-only")).run(LOAD)]
+
+
+async def test_a_run_that_the_host_knows_no_more_ends_in_its_words() -> None:
+    ground = MadeUpGround()
+    ground.when_followed = lambda run: ground.benches.answer(
+        Reply(at=1.0, id=f"follow-{run}", ok=False, error="the host was restarted")
+    )
+    with pytest.raises(SpecdashError, match="the run at work is lost: the host was restarted"):
+        _ = [event async for event in HostGenerator(ground).run(LOAD)]
+
+
+async def test_what_was_cut_off_earlier_is_ended_first(tmp_path: Path) -> None:
+    left, ground = Leftovers("gpubox", tmp_path), MadeUpGround()
+    (tmp_path / "old-run.json").write_text(json.dumps({"target": "gpubox", "pid": 2**22 + 1}))
+    noted: list[bool] = []
+
+    def followed(run: str) -> None:
+        noted.append((tmp_path / f"{run}.json").exists())
+        ground.say(run, BEGIN, END, offset=50, over=True)
+
+    ground.when_followed = followed
+    _ = [event async for event in HostGenerator(ground, "7:1", left).run(LOAD)]
+    assert (ground.asked[0]["r"], ground.asked[0]["run"]) == ("bench_stop", "old-run")
+    assert noted == [True], "it is known before it can be cut off"
+    assert noted_in(tmp_path) == []
+
+
+async def test_whoever_leaves_a_lost_link_waits_for_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(onhost, "END_S", 0.01)
+
+    class Mute(MadeUpGround):
+        async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+            if request["r"] == "bench_stop":
+                await asyncio.Event().wait()
+            return await super().ask(request, token=token)
+
+    ground = Mute()
+    ground.when_followed = lambda run: ground.say(run, BEGIN, offset=10)
+    run = HostGenerator(ground, None, Leftovers("gpubox", tmp_path)).run(LOAD)
+    await anext(run)
+    await run.aclose()  # type: ignore[attr-defined]
+    assert len(noted_in(tmp_path)) == 1, "whoever measures next ends it"

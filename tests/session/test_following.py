@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from specdash.monitor.frames import Bench
+from specdash.monitor.frames import Bench, Reply
 from specdash.session.door import admit
 from specdash.session.following import Following
 
@@ -64,3 +64,15 @@ def test_what_a_run_says_passes_the_door_and_a_page_of_counters_keeps_its_lines(
     assert isinstance(said, Bench)
     assert said.events[0]["line"] == "red"
     assert said.events[1]["text"] == page
+
+
+def test_a_host_that_knows_the_run_no_more_is_heard_and_a_yes_is_not() -> None:
+    following, asked, _ = listening()
+    refused: list[str] = []
+    following.follow("run-2", lambda frame: None, refused.append)
+    number = asked[-1]["id"]
+    following.answer(Reply(at=1.0, id=number, ok=True))
+    following.answer(Reply(at=1.0, id="run-2", ok=False, error="of something else"))
+    assert not refused
+    following.answer(Reply(at=1.0, id=number, ok=False, error="no such run on this host"))
+    assert refused == ["no such run on this host"]

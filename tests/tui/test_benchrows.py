@@ -127,3 +127,16 @@ def test_the_comparison_keeps_verdicts_whole_at_every_width(width: int) -> None:
     assert ("81.9–83.0" in text) == (width >= 76), "the interval goes first"
     assert all(width_of(row) <= width for row in rows)
     assert "nothing to compare yet" in said(compare_rows((), width))
+
+
+def test_a_lost_link_is_said_and_old_figures_are_not_called_new() -> None:
+    lost = msgspec.structs.replace(LIVE, link="no route to host")
+    lines = said(bench_rows(lost, 118, 0)).splitlines()
+    assert lines[0].startswith("84.2 tok/s when it was last heard")
+    assert lines[1] == "▲ the link is lost: the load goes on on the host, and what it says is heard later"
+    assert "now" not in said(bench_rows(lost, 118, 4)).splitlines()[0]
+    assert "link lost, the load goes on" in text_of(bench_line(lost, 80))
+    stopping = msgspec.structs.replace(lost, state="stopping")
+    assert "ends by itself five minutes after" in text_of(bench_below(stopping))
+    done = msgspec.structs.replace(lost, state="done")
+    assert "link" not in said(bench_rows(done, 118, 4))

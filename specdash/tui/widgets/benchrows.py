@@ -17,6 +17,7 @@ from specdash.tui.chart import chart, thinned
 from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
 
 MOST_RUNS: Final = 200
+LOST: Final = "▲ the link is lost: the load goes on on the host, and what it says is heard later"
 _MARKS: Final[dict[str, Tone]] = {"✖": "bad", "▲": "warn"}
 
 
@@ -36,6 +37,8 @@ def bench_title(progress: Progress) -> Row:
 
 def bench_below(progress: Progress) -> Row:
     """Which key helps."""
+    if progress.state == "stopping" and progress.link is not None:
+        return row(dim("it is ended when the link is back, or ends by itself five minutes after it was lost"))
     if progress.state == "stopping":
         return row(dim("stopping: nothing stays on the server"))
     if progress.under_way:
@@ -56,6 +59,8 @@ def bench_below(progress: Progress) -> Row:
 def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
     """The panel: headline, chart, latencies, acceptance, how far. ``height``: rows of the chart; 0: none."""
     out = [headline(progress, width)]
+    if progress.under_way and progress.link is not None:
+        out.append(row(Span(clip(LOST, width), "warn")))
     if height > 0 and len(progress.speed) > 1:
         out += speed_chart(progress, width, height)
     if progress.under_way:
@@ -77,7 +82,8 @@ def headline(progress: Progress, width: int) -> Row:
     parts, unit = [], " tok/s"
     tone: Tone = "strong"
     if progress.under_way:
-        parts.append(row(Span(f"{rate(progress.now_tok_s)} tok/s", "strong"), dim(" now")))
+        when = " now" if progress.link is None else " when it was last heard"
+        parts.append(row(Span(f"{rate(progress.now_tok_s)} tok/s", "strong"), dim(when)))
         unit, tone = "", "plain"
     parts.append(row(dim("median "), Span(f"{rate(middle)}{unit}", tone)))
     if progress.baseline is not None and middle is not None:
@@ -162,7 +168,9 @@ def bench_line(progress: Progress, width: int) -> Row:
     words = [row(f"benchmark run {progress.run} of {progress.runs}")]
     if progress.now_tok_s is not None:
         words.append(row(Span(f"{rate(progress.now_tok_s)} tok/s", "strong")))
-    if progress.left_s is not None:
+    if progress.under_way and progress.link is not None:
+        words.insert(1, row(Span("link lost, the load goes on", "warn")))
+    elif progress.left_s is not None:
         words.append(row(dim(f"{say.clock(progress.left_s)} left")))
     return row(glyph, _fitting(words, width - 2))
 

@@ -30,16 +30,13 @@ def command(target: str, **given: Any) -> None:
 
 async def _check(target: str, given: dict[str, Any]) -> int:
     from specdash.commands.wishing import wish_to_launch
-    from specdash.operations import preflight
-    from specdash.operations.acts import Hands
+    from specdash.operations import launch
     from specdash.operations.checks import lines_document, ok, passes, told
-    from specdash.operations.work import Check
 
     async with scene(target, given) as here:
         running = await _running(here)
-        wish = running or wish_to_launch(here)
-        work = Check(launch=wish.launch, files=wish.files, last_good=wish.last_good)
-        lines = await preflight.examine(Hands(here.session), work, lasting=running is not None)
+        wish = running or await launch.informed(here.session, wish_to_launch(here))
+        lines = await launch.examined(here.session, wish, here.rules, lasting=running is not None)
         if running is not None:
             lines = (ok("server", f"{wish.launch.name} runs: what it holds itself is not looked at"), *lines)
     if given["json"]:

@@ -133,6 +133,12 @@ class Hands:
             raise RequestError(f"{path}: its bytes came damaged")
         return file
 
+    async def read_end(self, path: str, size: int) -> bytes:
+        """The last bytes of a file of this size."""
+        begin = max(0, size - FILE_LIMIT)
+        request = {"r": "read_file", "path": path, "limit": FILE_LIMIT, "offset": begin}
+        return (await self._ask(replies.File, request)).bytes
+
     async def stat_files(self, paths: Sequence[str], head: int = 0) -> tuple[replies.Stat, ...]:
         """Size and first bytes of many files; a folder's entries, an index's shards."""
         if not paths:

@@ -12,6 +12,7 @@ from specdash.operations import patch, preflight
 from specdash.operations.acts import Acts, Hands, by_unit
 from specdash.operations.checks import Line, passes, told
 from specdash.operations.freeing import key_of
+from specdash.operations.lastend import last_end
 from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import launch_without_secrets
@@ -40,6 +41,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """The engine's version at the last start that became ready."""
     last_end: str | None = None
     """What the same start ended with the last time."""
+    otherwise: bool = False
+    """It is not the same start as the last time: other flags, other variables."""
     missing: tuple[str, ...] = ()
     """What of a found server's start could not be read."""
     changes: tuple[FileChange, ...] = ()
@@ -49,6 +52,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None, kind: Kind = "launch") -> Plan:
     """The plan to launch. Its first step carries the preflight as it looks now; red refuses it."""
     rules = rules or Rules()
+    wish = await informed(acts, wish)
     lines = await examined(acts, wish, rules)
     steps = (*await _changes(acts, wish), *start_steps(wish, rules, lines))
     plan = make(acts, kind, wish.launch.name, steps, warnings=_missing(wish))
@@ -69,6 +73,13 @@ async def prepare_restart(acts: Acts, sight: Sight, wish: Wish, *, rules: Rules 
     plan = make(acts, "restart", subject_of(sight.server), steps, warnings=told_first)
     plan = guard(plan, rules, foreign=strangers(acts.state, sight.living))
     return _refused(plan, lines, rules)
+
+
+async def informed(acts: Acts, wish: Wish) -> Wish:
+    """The same, with what the last start of it ended with, as its log says; for where nothing of it lives."""
+    if wish.otherwise or wish.last_end is not None:
+        return wish
+    return msgspec.structs.replace(wish, last_end=await last_end(Hands(acts), wish.launch))
 
 
 async def examined(acts: Acts, wish: Wish, rules: Rules, *, lasting: bool = False) -> tuple[Line, ...]:

@@ -19,6 +19,7 @@ from specdash.operations.checks import Line, told
 from specdash.operations.desk import Desk
 from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
+from specdash.operations.lastend import of_flags
 from specdash.operations.offer import Also, Offer, Option, becomes, red_of
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
@@ -28,7 +29,6 @@ from specdash.operations.sightings import Sightings
 from specdash.operations.starts import Starts
 from specdash.operations.stop import ended_by
 from specdash.operations.survey import Survey, survey
-from specdash.operations.wishes import ended_with
 from specdash.operations.work import Follow
 from specdash.profile.document import Profile
 
@@ -177,9 +177,9 @@ class Operations:
         wish = self._starts.wish(server, sight, variant)
         if env:
             changed = msgspec.structs.replace(wish.launch, env={**wish.launch.env, **env})
-            wish = msgspec.structs.replace(wish, launch=changed)
-        elif variant is None and sight is None and server is not None:
-            wish = msgspec.structs.replace(wish, last_end=ended_with(server))
+            wish = msgspec.structs.replace(wish, launch=changed, otherwise=True)
+        elif sight is None and server is not None and not wish.otherwise:
+            wish = msgspec.structs.replace(wish, last_end=of_flags(server.diagnoses))
         if sight is not None:
             plan = await launch.prepare_restart(self._acts, sight, wish, rules=rules)
         else:
@@ -208,6 +208,8 @@ class Operations:
                 "`specdash patch TARGET FILE KEY=VALUE` changes any value, by its diff and with a way back",
             )
         found = self._starts.found(server)
+        if sight is None:
+            wish = await launch.informed(self._acts, wish)
         known = await fixes(Hands(self._acts), key, found.launch)
         files = [fix for fix in known if fix.path]
 

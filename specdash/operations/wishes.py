@@ -18,11 +18,6 @@ from specdash.operations.work import Check, Edit, How, Launch
 from specdash.profile.document import Profile, Variant
 from specdash.profile.document import Server as ProfileServer
 
-OF_FLAGS = frozenset(
-    "argv_mangled config_invalid context_too_long draft_hidden_size_mismatch draft_missing kv_cache_too_small"
-    " oom_capture oom_kv oom_runtime oom_weights unknown_architecture".split()
-)
-"""Diagnoses that lie in how a server was started: nothing but other flags, or another model, ends them."""
 
 
 def from_profile(name: str, server: ProfileServer, variant: Variant | None, last: str | None) -> Wish:
@@ -54,6 +49,7 @@ def from_profile(name: str, server: ProfileServer, variant: Variant | None, last
 
 
 def _changes(variant: Variant | None) -> tuple[FileChange, ...]:
+        otherwise=variant is not None,
     if variant is None:
         return ()
     return tuple(FileChange(path=patch.file, edits=tuple(_edits(patch.set, ""))) for patch in variant.patches)
@@ -98,6 +94,7 @@ def from_found(found: Found, last: str | None, variant: Variant | None = None) -
 
 
 def same_server(wanted: ProfileServer, server: Server) -> bool:
+        otherwise=variant is not None,
     """A found server is this one of the profile: same engine, same port."""
     port = launch_facts(wanted.command).port
     return wanted.engine == server.engine and (port is None or server.port is None or port == server.port)
@@ -135,12 +132,6 @@ def last_good(journal: Journal, target: str, engine: str) -> str | None:
             if isinstance(step.work, Check) and step.work.launch.engine == engine and version:
                 return str(version)
     return None
-
-
-def ended_with(server: Server) -> str | None:
-    """What a server died of, where the same flags would meet it again."""
-    root = next((one for one in server.diagnoses if one.root and one.severity == "error"), None)
-    return root.summary if root is not None and root.key in OF_FLAGS else None
 
 
 def listed(servers: Sequence[Server]) -> str:

@@ -163,7 +163,8 @@ class FakeHost(World):
                 "truncated": False,
                 "stat": None,
             }
-        cut = data[: request["limit"]]
+        begin = request.get("offset", 0)
+        cut = data[begin : begin + request["limit"]]
         return {
             "path": path,
             "exists": True,

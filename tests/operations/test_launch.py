@@ -24,6 +24,8 @@ from specdash.operations.rules import Rules
 from specdash.operations.runner import Runner
 from specdash.operations.sight import look
 from specdash.operations.work import Launch
+from tests.logs.jsonfiles import json_file
+from tests.monitor.logs_of import told
 from tests.operations.conftest import Carry
 from tests.operations.fakehost import FakeHost, Proc, diagnosis, server, sglang
 
@@ -96,6 +98,39 @@ async def test_a_launch_is_checked_started_followed_and_proven_by_a_token(
     assert plan.steps[2].evidence == "ready: serving"
     assert plan.steps[3].evidence.startswith("a token came back")
     assert [effect[0] for effect in host.effects] == ["launch", "token"]
+
+
+OOM = told("04-oom-graph-capture-tp8-v0.5.23.log").data
+HEALTHY = told("02-healthy-tp8-eagle3-v0.5.23.log").data
+
+
+@pytest.mark.parametrize(
+    ("log", "warned"),
+    [
+        (OOM, True),
+        (HEALTHY + OOM, True),
+        (json_file(OOM), True),
+        (b"x" * 600_000 + b"\n" + OOM, True),
+        (HEALTHY, False),
+        (OOM + HEALTHY, False),
+        (None, False),
+    ],
+    ids=["died", "died again", "in docker's file", "a long log", "serves", "served after", "no log"],
+)
+async def test_what_the_last_start_died_of_is_said_before_the_same_start(
+    log: bytes | None, warned: bool, host: FakeHost
+) -> None:
+    if log is not None:
+        host.files["/var/log/s.log"] = log
+    for kind in ("launch", "restart"):
+        plan = await launching.prepare(host, WISH, kind=kind)
+        said = [line for line in plan.steps[0].preview if "the last start ended with: " in line]
+        assert bool(said) is warned
+        assert plan.refusal is None, "it warns, and forbids nothing"
+    assert not warned or "the same flags will likely end the same way" in said[0]
+    other = msgspec.structs.replace(WISH, otherwise=True)
+    plan = await launching.prepare(host, other)
+    assert not any("the last start" in line for line in plan.steps[0].preview)
 
 
 async def test_red_refuses_the_launch_until_that_check_is_forced(host: FakeHost, carry: Carry) -> None:

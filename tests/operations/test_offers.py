@@ -22,6 +22,7 @@ from specdash.operations.sightings import TRIES, Sightings
 from specdash.operations.work import Start
 from specdash.profile.document import Host, Profile, Server, Variant
 from specdash.session.errands import RequestError
+from tests.monitor.logs_of import told
 from tests.operations.fakehost import FakeHost, Proc, diagnosis, server, sglang
 
 DRAFT = "/models/draft/config.json"
@@ -217,9 +218,9 @@ async def test_the_same_flags_after_an_end_that_lay_in_them_are_warned_of_and_ot
         plan = (await operations.restart(dead)).plan
         return "\n".join(line for step in plan.steps for line in step.preview if " last: " in line)
 
-    told = await preview("oom_capture")
-    assert told.startswith("▲ last: the last start ended with: out of GPU memory; the same flags")
-    assert "`specdash restart TARGET --variant NAME`" in told
+    said = await preview("oom_capture")
+    assert said.startswith("▲ last: the last start ended with: out of GPU memory; the same flags")
+    assert "`specdash restart TARGET --variant NAME`" in said
     assert await preview("rank_killed_sigkill") == "", "no flag ends that"
 
 
@@ -346,6 +347,22 @@ async def test_a_variant_of_the_profile_is_started_by_its_name(host: FakeHost, o
     plain = await operations.restart(None)
     [work] = [step.work for step in plain.plan.steps if isinstance(step.work, Start)]
     assert "EAGLE3" not in work.launch.argv
+
+
+async def test_what_a_start_died_of_unwatched_is_said_before_the_same_flags_and_not_before_others(
+    host: FakeHost, offering: Offering
+) -> None:
+    host.files["/tmp/specdash-main.log"] = told("04-oom-graph-capture-tp8-v0.5.23.log").data
+    operations = offering(profile=PROFILE, host_name="box")
+
+    async def warned(variant: str | None) -> bool:
+        offer = await operations.restart(None, variant=variant)
+        return any("the last start ended with" in line for line in offer.plan.steps[0].preview)
+
+    assert await warned(None)
+    assert not await warned("eagle")
+    lines = await operations.check(None)
+    assert [line.mark for line in lines if line.key == "last"] == ["warning"]
 
 
 class Second:

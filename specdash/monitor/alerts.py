@@ -199,17 +199,17 @@ def _helps(server: Server) -> str | None:
 
 
 def _what_happened(server: Server) -> str:
+    """As of this moment, and true for as long as it stands: how long ago that was stands beside it."""
     where = f" in {PHASE_TITLES[server.phase]}" if server.phase else ""
     if unexplained(server):
         return f"{server.name}: main process gone{where}, {UNSEEN}"
     if server.state == "stalled":
-        still = (
-            f", no progress for {ago(server.verdict.since_s)}" if (server.verdict.since_s or 0) >= 1 else ""
-        )
+        since_s = server.verdict.since_s or 0.0
+        still = f" after {ago(since_s)} without progress" if since_s >= 1 else ""
         stopped = [reason.value for reason in server.verdict.reasons if is_stopped(reason)]
         if stopped:
             still = still if server.verdict.limit_s is not None else ""  # that it is stopped called it
-            return f"{server.name} stalled{where}: {', '.join(stopped[:2])}{still}"
+            return f"{server.name} stalled{where}{still}: {', '.join(stopped[:2])}"
         who = f" ({', '.join(server.lagging)} holds the others up)" if len(server.lagging) == 1 else ""
         return f"{server.name} stalled{where}{still}{who}"
     root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
@@ -231,8 +231,9 @@ def of_port(memory: ServerMemory, server: Server, at: float) -> Alert | None:
         return None
     if at - owner.since < PORT_SETTLES_S:
         return None
-    since = ago(at - owner.started)
-    text = f"{server.name}: port {owner.port} belongs to {owner.name} (pid {owner.pid}, up {since})"
+    older_s = server.started_at - owner.started
+    older = f", {ago(older_s)} older" if older_s >= 1 else ""
+    text = f"{server.name}: port {owner.port} belongs to {owner.name} (pid {owner.pid}{older})"
     key = f"server:{server.key}/port/{owner.pid}"
     return Alert(key=key, at=at, severity="warning", text=f"{text}: this server cannot have it")
 

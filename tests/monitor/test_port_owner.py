@@ -54,7 +54,7 @@ def test_a_taken_port_is_said_while_the_server_still_loads() -> None:
     memory = loading(stranger())
     assert only_server(memory).state == "loading"
     assert alerts(memory) == [
-        "sglang:30000: port 30000 belongs to nginx (pid 900, up 2 d 0 h): this server cannot have it"
+        "sglang:30000: port 30000 belongs to nginx (pid 900, 2 d 0 h older): this server cannot have it"
     ]
     seen = evidence(memory)
     assert (seen.port_owner_pid, seen.port_owner_age_s) == (900, memory.picture.now - SINCE)

@@ -40,7 +40,7 @@ def test_a_stall_called_at_once_counts_from_the_stop_and_has_no_limit_to_measure
     assert verdict.since_s == verdict.reasons[0].age_s
     assert "limit" not in server.truth
     assert meter_row(server, 12) == ()
-    assert "no progress for" not in memory.picture.alerts[-1].text, (
+    assert "without progress" not in memory.picture.alerts[-1].text, (
         "what it did before we looked is not known"
     )
 

@@ -1,4 +1,4 @@
-"""The nearest right word, for whoever has mistyped one."""
+"""Small things about words: the nearest right one, a name that stands once, an error without its number."""
 
 from __future__ import annotations
 
@@ -10,3 +10,18 @@ def nearest(word: str, words: Iterable[str]) -> str:
     """``; did you mean launcher?`` or nothing."""
     close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.55)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+def named(name: str, words: str) -> str:
+    """``gpubox: nothing listens``: with the name in front, once, whether the words begin with it or not."""
+    return f"{name}: {unnamed(name, words)}"
+
+
+def unnamed(name: str, words: str) -> str:
+    """The same without the name, for where it stands already."""
+    return words.removeprefix(f"{name}: ")
+
+
+def why(error: Exception) -> str:
+    """What went wrong, without the number and the path that an ``OSError`` brings along."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -14,6 +14,7 @@ import click
 
 from specdash.commands.targets import ask_on_terminal, options_from, target_options
 from specdash.errors import SpecdashError
+from specdash.wording import named
 
 if TYPE_CHECKING:
     from specdash.monitor.state import HostState
@@ -189,7 +190,7 @@ async def _look(session: Session) -> None:
     finally:
         unsubscribe()
     if outcome.refused is not None:
-        raise NoConnection(f"{session.target}: {outcome.refused}")
+        raise NoConnection(named(session.target, outcome.refused))
 
 
 def desk_of(here: Scene) -> Desk:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specdash import wording
 from specdash.commands.acting import looking_options
 from specdash.commands.targets import ask_on_terminal, options_from
 
@@ -45,7 +46,7 @@ def command(target: str, **given: Any) -> None:
     refused = asyncio.run(_look(source))
     state = _only(source.state, given["server"]) if refused is None else source.state
     if refused is not None:
-        click.echo(f"specdash: {refused}", err=True)
+        click.echo(f"specdash: {wording.named(source.target, refused)}", err=True)
         sys.exit(_EXIT_NO_CONNECTION)
     if given["json"]:
         click.echo(encode(status_document(state)))

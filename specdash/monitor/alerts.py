@@ -10,6 +10,7 @@ from specdash.monitor.owners import OUTSIDE
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Gpu, HostState, Server
 from specdash.monitor.words import ALARM_STATES, PHASE_TITLES
+from specdash.wording import unnamed
 
 if TYPE_CHECKING:
     from specdash.monitor.memory import ServerMemory
@@ -60,7 +61,7 @@ def of_link(before: HostState, now: HostState, at: float) -> Iterator[Alert]:
 
 def why(state: HostState) -> str:
     """``: no answer``, without the name of the host that everybody sees."""
-    reason = (state.link.sentence or "").removeprefix(f"{state.target}: ")
+    reason = unnamed(state.target, state.link.sentence or "")
     return f": {reason}" if reason else ""
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 import msgspec
 
 from specdash.errors import SpecdashError
+from specdash.wording import why
 
 FILE = "specdash.toml"
 SCHEMA = 1
@@ -283,7 +284,7 @@ def load(given: Path | None = None) -> Profile:
     try:
         text = path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SpecdashError(f"{path}: {error}") from None
+        raise SpecdashError(f"{path}: {why(error)}") from None
     return parse(text, path)
 
 

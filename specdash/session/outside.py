@@ -11,6 +11,7 @@ from collections.abc import Callable
 from specdash.errors import SpecdashError
 from specdash.operations.acts import Acts
 from specdash.session.live import Session
+from specdash.wording import named
 
 LIMIT_S = 30.0
 """As long as it may take until the cards of the second target are seen."""
@@ -43,7 +44,7 @@ class Outside:
     async def _until_seen(self, session: Session, changed: asyncio.Event) -> None:
         while not _seen(session):
             if session.state.link.state in ("refused", "lost"):
-                raise SpecdashError(f"{session.target}: {session.state.link.reason or 'no answer'}")
+                raise SpecdashError(named(session.target, session.state.link.reason or "no answer"))
             await changed.wait()
             changed.clear()
 

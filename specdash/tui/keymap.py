@@ -25,6 +25,7 @@ from textual.keys import _character_to_key
 
 from specdash.profile.lines import line_of, lines_of
 from specdash.tui.actions import ACTIONS, BY_ID, Action
+from specdash.wording import why
 
 Keys = dict[str, tuple[str, ...]]
 
@@ -68,11 +69,11 @@ def load(path: Path | None = None) -> Keymap:
     except FileNotFoundError:
         return Keymap(path, {})
     except (OSError, UnicodeDecodeError) as error:
-        return Keymap(path, {}, (f"{path}: {error}",))
+        return Keymap(path, {}, (f"{path}: {why(error)}",))
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        return Keymap(path, {}, (f"{path}: {error}",))
+        return Keymap(path, {}, (f"{path}: {why(error)}",))
     lines = lines_of(text)
     keys: Keys = {}
     problems: list[tuple[str, str]] = []

@@ -11,6 +11,7 @@ from specdash.monitor.serverparts import RailItem
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
+from specdash.wording import unnamed
 
 COUNTER_EVERY_S = 30.0
 """A counter that moves (37/64 shards) is told at most so often."""
@@ -57,7 +58,7 @@ class Narrator:
         if told == self._link or (link.state == "connecting" and self._link[0] in ("lost", "connecting")):
             return
         self._link = told
-        reason = f": {_without_name(state, link.reason)}" if link.reason else ""
+        reason = f": {unnamed(state.target, link.reason)}" if link.reason else ""
         if link.state == "lost" and link.retry_at is not None and link.key != NO_ADDRESS:
             wait_s = link.retry_at - state.now
             reason += (
@@ -130,11 +131,6 @@ def _alerts(before: HostState | None, state: HostState) -> Iterator[str]:
             yield f"{SEVERITY_WORDS[alert.severity]}: {alert.text}"
 
 
-def _without_name(state: HostState, reason: str) -> str:
-    """The name of the host stands before it already."""
-    return reason.removeprefix(f"{state.target}: ")
-
-
 def given_up(state: HostState) -> bool:
     """Whether plain lines wait for this host no longer; one that was reached is waited for without end."""
     link = state.link
@@ -154,7 +150,7 @@ def farewell(states: Sequence[HostState], *, ends: bool = False) -> list[str]:
     lines = []
     for state in states:
         if state.host is None:
-            reason = _without_name(state, state.link.reason or "no connection was made")
+            reason = unnamed(state.target, state.link.reason or "no connection was made")
             tried_s = _tried_s(state)
             tried = f"; not reached within {say.age(tried_s)}" if tried_s >= 1 else ""
             lines.append(f"specdash: {state.target}: {reason}{tried}")

@@ -14,6 +14,8 @@ from textual import constants
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from specdash.wording import why
+
 DEFAULT_THEME: Final = "specdash"
 
 _COLOURS: Final = frozenset(
@@ -75,7 +77,7 @@ def load_file(path: Path) -> Theme:
     try:
         data = tomli.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:
-        raise ThemeError(f"{path}: {error}") from error
+        raise ThemeError(f"{path}: {why(error)}") from error
     known = {field.name for field in fields(Theme)}
     data.setdefault("name", path.stem)
     for key, value in data.items():

@@ -14,6 +14,7 @@ from specdash.tui import say
 from specdash.tui.paint import Row, Span, cut, dim, row, width_of
 from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.situation import Panel, key_rows, text_rows
+from specdash.wording import unnamed
 
 _REFUSED: Final = {
     "ssh_host_key_changed": "the host key of {host} is another one than before",
@@ -94,7 +95,7 @@ def unreached(state: HostState) -> Panel:
 
 def _reason_rows(state: HostState, width: int, without: str) -> list[Row]:
     """Why, and what can be done about it; without the name that stands above."""
-    reason = (state.link.sentence or without).removeprefix(f"{state.target}: ")
+    reason = unnamed(state.target, state.link.sentence or without)
     out = text_rows(reason, width, "strong")
     if state.link.hint:
         lines = text_rows(state.link.hint, max(10, width - 2))
@@ -115,7 +116,7 @@ def lost_row(state: HostState, width: int) -> Row:
     link = state.link
     ago = f"{say.age(state.now - link.since)} ago" if link.since is not None else ""
     lost = Span(f" ▌ connection lost {ago}", "bad")
-    reason = (link.sentence or "").removeprefix(f"{state.target}: ")
+    reason = unnamed(state.target, link.sentence or "")
     why = Span(f" ({reason})" if reason else "", "bad")
     again = row(
         Span(f" — {retry_text(state)}   ", "bad"),

@@ -275,7 +275,7 @@ def ended(
     left = root is not None and root.key == LEFT_BEHIND
     crashed = server.state == "crashed"
     hands = _hands(state, server, root, starts=starts) if acts else []
-    told = any(alert.alarm and about(alert.key) == server.key for alert in state.alerts)
+    open_end = any(alert.alarm and about(alert.key) == server.key for alert in state.alerts)
     victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
     victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
 
@@ -304,7 +304,7 @@ def ended(
             out += text_rows(other, width, "dim")
         if acts and not starts:
             out += text_rows(NOT_SEEN, width, "dim")
-        return [*out, *text_rows(KEPT if told else SUCCESSOR, width, "dim")]
+        return [*out, *text_rows(KEPT if open_end else SUCCESSOR, width, "dim")]
 
     keys = tuple(id_ for id_, _ in hands)
     if unexplained(server):

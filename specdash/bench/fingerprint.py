@@ -15,6 +15,8 @@ from specdash.secrecy import redact
 
 VARIANT: Final = ("flag ", "env ", "patched ", "speculation", "draft ")
 """Beginnings of the fields in which variants of a server are meant to differ."""
+SIMULATED: Final = "simulated"
+"""The field, and the tag, of runs on a simulated host: their figures are made up."""
 _OWN: Final = frozenset(
     "--api-key --admin-api-key --log-file --log-level --log-level-http --host --port -p --nccl-port"
     " --dist-init-addr --served-model-name --master-port --ssl-keyfile-password".split()
@@ -40,6 +42,7 @@ def fingerprint(state: HostState, server: Server, argv: Sequence[str] = ()) -> d
     cards = cards_of(state, server)
     found: dict[str, str | None] = {
         "host": state.host.name if state.host else None,
+        SIMULATED: "yes" if state.host and state.host.simulated else None,
         "engine": server.engine,
         "version": server.version,
         "model": server.model,

@@ -9,6 +9,7 @@ import msgspec
 
 from specdash.bench.claims import claim
 from specdash.bench.events import AnyEvent
+from specdash.bench.fingerprint import SIMULATED
 from specdash.bench.record import Measured
 from specdash.history.runs import Runs
 from specdash.history.store import HistoryError
@@ -26,9 +27,14 @@ class Keeper:
         """What every run is marked with."""
 
     def keep(self, run: Measured, events: Sequence[AnyEvent]) -> Measured:
-        """The run with its number; without one where the history cannot be written. No secret is kept."""
+        """The run with its number; without one where the history cannot be written. No secret is kept.
+
+        One of a simulated host is marked so for ever.
+        """
         command = argv_without_secrets(run.command)
-        run = msgspec.structs.replace(run, name=self._name, tags=self.tags, command=command)
+        made_up = (SIMULATED,) if SIMULATED in run.fingerprint else ()
+        tags = tuple(dict.fromkeys((*made_up, *self.tags)))
+        run = msgspec.structs.replace(run, name=self._name, tags=tags, command=command)
         try:
             kept = Runs(place())
             try:

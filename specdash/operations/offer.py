@@ -46,6 +46,8 @@ class Offer:
     """Other ways to the same end."""
     again: Callable[[Set[str]], Awaitable[Offer]] | None = None
     """The offer with exactly these options on."""
+    variant: str | None = None
+    """The variant of the profile that it starts, where one was asked for."""
     resumes: bool = False
     """The plan was cut off before its end and goes on."""
 

@@ -6,7 +6,7 @@ See ``offer.Offer``; nothing is changed before ``perform``.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Set
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -31,6 +31,9 @@ from specdash.operations.stop import ended_by
 from specdash.operations.survey import Survey, survey
 from specdash.operations.work import Follow
 from specdash.profile.document import Profile
+
+MOST_VARIANTS: Final = 4
+"""So many are offered beside a restart; the others are in the palette."""
 
 
 class SecondTarget(Protocol):
@@ -187,7 +190,17 @@ class Operations:
         self._red = red = red_of(plan)
         options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
         also = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
-        return Offer(plan=plan, options=options, also=also, again=again)
+        also += self._others(server, variant)
+        return Offer(plan=plan, options=options, also=also, again=again, variant=variant)
+
+    def _others(self, server: Server | None, variant: str | None) -> tuple[Also, ...]:
+        """The variants of the profile, beside the start that is shown."""
+
+        def otherwise(name: str) -> Callable[[], Awaitable[Offer]]:
+            return lambda: self.restart(server, variant=name)
+
+        names = [name for name in self.variants if name != variant][:MOST_VARIANTS]
+        return tuple(Also(name, "this variant of the profile instead", otherwise(name)) for name in names)
 
     async def check(
         self, server: Server | None, *, variant: str | None = None, forced: Set[str] = frozenset()

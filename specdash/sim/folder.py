@@ -168,8 +168,16 @@ def server_command(folder: Path, port: int, scenario: Scenario) -> list[str]:
     return [
         *("python3", "-m", "sglang.launch_server", "--model-path", str(models / "target")),
         *("--served-model-name", "target-1t", "--tp", "8", "--host", "127.0.0.1", "--port", str(port)),
-        *("--enable-metrics", "--speculative-algorithm", "EAGLE3"),
-        *("--speculative-draft-model-path", str(models / "draft")),
+        "--enable-metrics",
+        *speculation(folder, scenario),
+    ]
+
+
+def speculation(folder: Path, scenario: Scenario) -> list[str]:
+    """The flags that make it speculate; without them it is the baseline."""
+    return [
+        *("--speculative-algorithm", "EAGLE3"),
+        *("--speculative-draft-model-path", str(folder / "models" / "draft")),
         *("--speculative-num-steps", str(scenario.steps), "--speculative-eagle-topk", "1"),
         *("--speculative-num-draft-tokens", str(scenario.steps + 1)),
     ]

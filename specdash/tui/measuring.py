@@ -56,6 +56,8 @@ class Measuring:
         self._board = board
         self._hosts = {id(source): Bench(source) for source in board.sources}
         self._offered: dict[str, Offering] = {}
+        self.compared = False
+        """Variants were looked at side by side."""
 
     # ------------------------------------------------------------------ what is shown
 
@@ -63,6 +65,11 @@ class Measuring:
     def here(self) -> Bench:
         """The chosen host's."""
         return self._hosts[id(self._board.source)]
+
+    @property
+    def measured(self) -> frozenset[str]:
+        """Variants of the chosen host of which runs were kept, as last read."""
+        return frozenset(run.variant for run in self._mine(self.here))
 
     def tick(self) -> bool:
         """Four times a second. True: there is something new to draw."""
@@ -84,7 +91,12 @@ class Measuring:
         def rows(width: int) -> list[Row]:
             return bench_rows(progress, width, height)
 
-        return Panel(bench_title(progress), rows, bench_below(progress), keys=keys)
+        return Panel(row(bench_title(progress), self._made_up()), rows, bench_below(progress), keys=keys)
+
+    def _made_up(self) -> Row:
+        """Figures of a simulated host say so wherever they stand."""
+        host = self.here.source.state.host
+        return row(Span("  SIMULATED", "flag")) if host is not None and host.simulated else ()
 
     def line(self, width: int) -> Row:
         """For the line of the alerts, while one pane alone hides the panel; nothing where none runs."""
@@ -216,7 +228,8 @@ class Measuring:
 
         def title() -> Row:
             against = f"   against {baseline()}" if baseline() else ""
-            return row(Span(f"runs of {here.source.target} compared", "strong"), dim(against))
+            name = Span(f"runs of {here.source.target} compared", "strong")
+            return row(name, self._made_up(), dim(against))
 
         def rows(width: int) -> list[Row]:
             from specdash.bench.table import tables
@@ -227,6 +240,7 @@ class Measuring:
 
         def show() -> None:
             turning = turn if len(names()) > 1 else None
+            self.compared = self.compared or turning is not None
             self._board.app.push_screen(Overlay(title, rows, again="5", turn=turning))
 
         self._read_then(here, show)

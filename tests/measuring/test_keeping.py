@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from specdash.bench.figures import Run
@@ -30,3 +31,17 @@ def test_no_secret_of_a_command_comes_into_the_history(
         (document,) = db.execute("SELECT document FROM runs").fetchone()
     assert SECRET.encode() not in document
     assert complaints == []
+
+
+def test_a_run_on_a_simulated_host_is_marked_so_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    keeper = Keeper(print, tags=("night",))
+    run = Measured(
+        at=1.0, host="gpubox", run=Run(concurrency=1, requests=1, errors=0, duration_s=1, output_tok_s=3.0)
+    )
+    made_up = msgspec.structs.replace(run, fingerprint={"simulated": "yes"})
+    for one in (run, made_up):
+        keeper.keep(one, ())
+    assert [set(kept.tags) for kept in keeper.known()] == [{"night"}, {"night", "simulated"}]

@@ -336,6 +336,18 @@ PROFILE = Profile(
 )  # fmt: skip
 
 
+async def test_a_restart_offers_the_variants_beside_it_and_says_which_one_it_starts(
+    host: FakeHost, offering: Offering
+) -> None:
+    operations = offering(profile=PROFILE, host_name="box")
+    usual = await operations.restart(None)
+    assert (usual.variant, [other.label for other in usual.also]) == (None, ["eagle"])
+    eagle = await usual.also[0].make()
+    assert (eagle.variant, "eagle" in [other.label for other in eagle.also]) == ("eagle", False)
+    [work] = [step.work for step in eagle.plan.steps if isinstance(step.work, Start)]
+    assert work.launch.argv[-4:] == FLAGS
+
+
 async def test_a_variant_of_the_profile_is_started_by_its_name(host: FakeHost, offering: Offering) -> None:
     operations = offering(profile=PROFILE, host_name="box")
     assert operations.variants == ("eagle",)

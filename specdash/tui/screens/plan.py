@@ -88,7 +88,8 @@ class PlanDialog(ModalScreen["Answer | None"]):
 
     async def _fill(self, *, focus: str) -> None:
         box = self.query_one(".dialog")
-        box.border_title = Content(sanitise(title(self.plan, resumes=self.offer.resumes)))
+        variant = f" as {self.offer.variant}" if self.offer.variant else ""
+        box.border_title = Content(sanitise(title(self.plan, resumes=self.offer.resumes) + variant))
         self._retitle()
         body, foot = self.query_one("#plan-body"), self.query_one("#plan-foot")
         await body.remove_children()
@@ -141,9 +142,9 @@ class PlanDialog(ModalScreen["Answer | None"]):
             out += [(), row(dim("left alone:"))]
             for line in self.offer.left_alone:
                 out += [row("   ", dim(part)) for part in wrap(line, width - 3)]
+        out += [()] if self.offer.also else []
         for other in self.offer.also:
-            words = wrap(f"or {other.label}: {other.says}", width)
-            out += [(), *(row(Span(line, "accent")) for line in words)]
+            out += [row(Span(line, "accent")) for line in wrap(f"or {other.label}: {other.says}", width)]
         return out
 
     def _foot(self) -> list[Widget]:

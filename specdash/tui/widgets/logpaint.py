@@ -1,0 +1,175 @@
+"""A log as lines of the screen: which rows stand there, whole or wrapped, and how they look.
+
+Only the lines on the screen are ever decoded, and one that will not change is painted once.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from textual.cache import LRUCache
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+
+from specdash.logs.lens import LogLens
+from specdash.tui.paint import Row, Span, row
+from specdash.tui.widgets.logline import TimeMode, form_of, line_row, rule_row, time_text
+from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
+
+if TYPE_CHECKING:
+    from specdash.engines.grammar import Grammar
+    from specdash.logs.buffer import LogBuffer
+    from specdash.logs.lens import Row as LogRow
+
+
+class Piece(NamedTuple):
+    """What one line of the screen shows: a row of the buffer, or a part of a wrapped one."""
+
+    row: int
+    cell: int
+    """First cell of the row that is shown here."""
+
+
+class LogPaint(ScrollView):
+    """The painting half of a log view: it is told what to show, and where it stands."""
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
+        super().__init__(id=id)
+        self.lens: LogLens | None = None
+        """What is shown of which log."""
+        self.grammar: Grammar | None = None
+        """The language of the log: how its lines begin."""
+        self.empty: tuple[Row, ...] = ()
+        """What to say where there is no log."""
+        self.now = 0.0
+        self.follow = True
+        """The end of the log is what is shown."""
+        self.wrap = False
+        self.times: TimeMode = "short"
+        self.shape: re.Pattern[str] | None = None
+        """What is marked as a hit."""
+        self.current: int | None = None
+        """The line jumped to."""
+        self.faded = False
+        """The link is lost: what is read is old."""
+        self._strips: LRUCache[tuple[int, bool], Strip] = LRUCache(2048)
+        self._painted: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(1024)
+        """Lines of the screen as they were painted last, where nothing was selected."""
+        self._pieces: list[Piece] | None = None
+
+    @property
+    def buffer(self) -> LogBuffer | None:
+        """The log that is shown."""
+        return self.lens.buffer if self.lens is not None else None
+
+    @property
+    def cells(self) -> int:
+        """Columns for text: what the scroll bar leaves."""
+        return self.scrollable_content_region.width
+
+    def repaint(self) -> None:
+        """Paint every line again."""
+        self._strips.clear()
+        self._painted.clear()
+        self._pieces = None
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Another theme: other colours."""
+        super().notify_style_update()
+        self._strips.clear()
+        self._painted.clear()
+
+    def _displayed(self, entry: LogRow) -> Row:
+        if entry.kind != "line":
+            return rule_row(entry, self.cells)
+        arrived = self.buffer.arrived(entry.line) if self.buffer else None
+        painted = line_row(
+            entry,
+            prefix=time_text(self.times, arrived, self.now),
+            form=form_of(self.times, wrapped=self.wrap),
+            grammar=self.grammar,
+            shape=self.shape,
+            current=entry.line == self.current,
+        )
+        return fade(painted) if self.faded else painted
+
+    def _place(self, number: int) -> LogRow:
+        assert self.lens is not None
+        return self.lens.place(number)
+
+    def _settled(self, place: LogRow) -> bool:
+        """It will always look as it does now."""
+        assert self.lens is not None
+        return place.kind == "line" and place.line <= self.lens.buffer.settled and self.times != "age"
+
+    def _strip(self, place: LogRow, number: int) -> Strip:
+        """A row as cells. A line that will not change is painted once."""
+        assert self.lens is not None
+        settled = self._settled(place)
+        key = (place.line, place.line == self.current)
+        strip = self._strips.get(key) if settled else None
+        if strip is None:
+            strip = strip_of(self, self._displayed(self.lens.row(number)), action=False)
+            if settled:
+                self._strips[key] = strip
+        return strip
+
+    def _parts(self, number: int) -> range:
+        """First cells of the screen lines that a row takes when wrapped."""
+        return range(0, max(1, self._strip(self._place(number), number).cell_length), max(1, self.cells))
+
+    def _layout(self) -> list[Piece]:
+        """Which piece stands on each line of the screen."""
+        lens, height = self.lens, self.scrollable_content_region.height
+        if lens is None:
+            return []
+        first = lens.first_row + self.scroll_offset.y
+        if not self.wrap:
+            return [Piece(number, -1) for number in range(first, min(first + height, lens.rows))]
+        pieces: list[Piece] = []
+        if self.follow:
+            for number in range(lens.rows - 1, lens.first_row - 1, -1):
+                pieces = [Piece(number, cell) for cell in self._parts(number)] + pieces
+                if len(pieces) >= height:
+                    break
+            return pieces[-height:]
+        for number in range(first, lens.rows):
+            pieces += [Piece(number, cell) for cell in self._parts(number)]
+            if len(pieces) >= height:
+                break
+        return pieces[:height]
+
+    def render_line(self, y: int) -> Strip:
+        """One line of cells."""
+        width = self.cells
+        if self.lens is None or self.lens.rows == self.lens.first_row:
+            return self._render_empty(y, width)
+        if self._pieces is None:
+            self._pieces = self._layout()
+        if y >= len(self._pieces):
+            return Strip.blank(width, blank_style(self))
+        piece, selection = self._pieces[y], self.text_selection
+        start = piece.cell if piece.cell >= 0 else self.scroll_offset.x
+        place = self._place(piece.row)
+        key = (piece.row, start, width, place.line == self.current)
+        painted = self._painted.get(key) if selection is None and self._settled(place) else None
+        if painted is not None:
+            return painted
+        strip = self._strip(place, piece.row)
+        strip = strip.crop(start, start + width) if start or piece.cell >= 0 else strip
+        strip = highlight(self, strip, selection, start, piece.row)
+        strip = strip.crop_extend(0, width, blank_style(self))
+        if selection is None and self._settled(place):
+            self._painted[key] = strip
+        return strip
+
+    def _render_empty(self, y: int, width: int) -> Strip:
+        rows = self.nothing()
+        strip = strip_of(self, rows[y]) if y < len(rows) else Strip([])
+        return strip.crop_extend(0, width, blank_style(self))
+
+    def nothing(self) -> tuple[Row, ...]:
+        """What to say where there is no row."""
+        return self.empty or (row(Span(" nothing logged yet", "dim")),)

@@ -1,0 +1,60 @@
+"""Which keys matter at this moment: what the line at the foot of the dashboard offers first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specdash.tui.widgets.choices import ChoiceStrip
+from specdash.tui.widgets.footer import Moment
+from specdash.tui.widgets.steps import StepsPane
+
+if TYPE_CHECKING:
+    from specdash.tui.screens.dashboard import Dashboard
+
+
+def keys_now(board: Dashboard) -> Moment:
+    """By what is shown, what is at work and what has the focus."""
+    return Moment(
+        first=tuple(_first(board)),
+        watch_only=board.watch_only,
+        probe=board.source.probe,
+        panes=board.server is not None,
+        acts=board.can_act,
+        idle=_idle(board),
+        live=board.state.link.state in ("live", "stale"),
+        measuring=board.measuring.here.under_way,
+    )
+
+
+def _first(board: Dashboard) -> list[str]:
+    """The actions that the situation asks for, the most wanted first."""
+    state, server = board.state, board.server
+    first = list(dict.fromkeys([*board.acting.keys(), *(board.panel.keys if board.panel else ())]))
+    if state.link.state in ("lost", "refused") and "conn.retry" not in first:
+        first.insert(0, "conn.retry")
+    if state.alerts and "alert.ack" not in first:
+        first.insert(0, "alert.ack")
+    if not state.alerts and board.acting.here.ended is None and "alert.ack" in first:
+        first.remove("alert.ack")
+    if board.another_waits:
+        first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
+    if server is None:
+        first = [id_ for id_ in first if not id_.startswith("log.")]
+    if len(board.choices) > 1 and not isinstance(board.focused, ChoiceStrip):
+        first.append("pane.strip")
+    if server is not None and server.state == "ready" and not server.proven and not state.old:
+        first.append("server.token")  # the hollow lamp asks for it
+    if isinstance(board.focused, StepsPane):
+        first += ["steps.add", *(["steps.tick"] if board.focused.entry is not None else [])]
+    return first
+
+
+def _idle(board: Dashboard) -> frozenset[str]:
+    """Keys that would find nothing: no error to go to, nothing to reconnect to."""
+    buffer = board.source.log(board.server.key) if board.server is not None else None
+    idle = set()
+    if buffer is None or not buffer.errors:
+        idle |= {"log.error", "log.error_previous"}
+    if board.state.over is not None:
+        idle.add("conn.retry")
+    return frozenset(idle)

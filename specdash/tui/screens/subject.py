@@ -1,0 +1,123 @@
+"""What the dashboard is about: the hosts, the server that is looked at, and what may be done there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from specdash.monitor.alerts import foremost
+from specdash.monitor.state import Alert, HostState, Server
+from specdash.operations.plan import Plan
+from specdash.session.source import Source
+from specdash.tui.screens.telling import Telling
+from specdash.tui.staying import concerns, elsewhere, let_go, takes_over
+from specdash.tui.widgets.choices import Choice, choices
+
+if TYPE_CHECKING:
+    from specdash.tui.acting import Acting
+
+
+class Subject(Telling):
+    """A screen that looks at one server of one host, and stays with it."""
+
+    acting: Acting
+
+    def __init__(self, sources: Sequence[Source], prefer: str | None) -> None:
+        super().__init__()
+        self.sources = tuple(sources)
+        self.chosen = Choice(0, None)
+        self.picked = False
+        """The operator chose; else a living server of the host is shown."""
+        self.frozen: tuple[HostState, ...] | None = None
+        self._prefer = prefer
+
+    @property
+    def states(self) -> tuple[HostState, ...]:
+        """The pictures on the screen: the newest, or those of the moment it was frozen."""
+        return self.frozen or tuple(source.state for source in self.sources)
+
+    @property
+    def state(self) -> HostState:
+        """The chosen host's picture."""
+        return self.states[self.chosen.host]
+
+    @property
+    def source(self) -> Source:
+        """The chosen host."""
+        return self.sources[self.chosen.host]
+
+    @property
+    def server(self) -> Server | None:
+        """The chosen server."""
+        return next((server for server in self.state.servers if server.key == self.chosen.server), None)
+
+    @property
+    def choices(self) -> list[Choice]:
+        """What can be looked at, in the order of the strip."""
+        return choices(self.states, self.chosen)
+
+    @property
+    def foremost(self) -> Alert | None:
+        """The alert that is shown, and meant by the keys that acknowledge and snooze."""
+        return foremost(self.state.alerts, self.chosen.server)
+
+    @property
+    def another_waits(self) -> bool:
+        """A server lives here, and one that has ended is shown: acknowledging goes on to the other."""
+        gone = self.server is not None and self.server.gone_at is not None
+        return gone and any(server.gone_at is None for server in self.state.servers)
+
+    # ---- what may be done ----------------------------------------------------------------------------
+
+    @property
+    def watch_only(self) -> bool:
+        """The chosen host may only be looked at."""
+        facts = self.state.host
+        return self.source.watch_only or (facts is not None and facts.watch_only)
+
+    @property
+    def acts(self) -> bool:
+        """Keys that change the chosen host exist and have a hand."""
+        return not self.watch_only and self.source.operations is not None
+
+    @property
+    def can_act(self) -> bool:
+        """They would do something now: nothing is sent over a link that does not live."""
+        return self.acts and self.state.link.state == "live"
+
+    @property
+    def plan_of_shown(self) -> bool:
+        """The plan that runs or has just ended is about the shown server."""
+        plan, shown = self.acting.plan, self.server
+        return plan is not None and shown is not None and concerns(plan, shown)
+
+    @property
+    def plan_here(self) -> Plan | None:
+        """The plan for the steps; one about another server has no place above the steps of this one."""
+        plan = self.acting.plan
+        another = plan is not None and elsewhere(plan, self.server, self.state.servers)
+        return None if another else plan
+
+    # ---- which server --------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Stay with the server that is looked at, until what takes its place has started."""
+        servers = self.state.servers
+        if self._prefer:
+            wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid), str(s.port), s.model)]
+            if wanted:
+                self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
+            elif servers:
+                self.missed(self._prefer, servers)
+                self._prefer = None
+        shown = self.server
+        if shown is None:
+            self.drift_to(let_go(self.state) or next((server.key for server in servers), None))
+        elif onto := takes_over(
+            self.state, shown, picked=self.picked, plan=self.acting.plan if self.plan_of_shown else None
+        ):
+            self.drift_to(onto)
+
+    def drift_to(self, server_key: str | None) -> None:
+        """Look at another server of this host, although nobody chose it."""
+        self.chosen, self.picked = Choice(self.chosen.host, server_key), False

@@ -28,6 +28,8 @@ ORPHAN_FLOOR_MIB = 1024
 ORPHAN_SHARE = 0.02
 ORPHAN_SAMPLES = 3
 ORPHAN_AFTER_S = 10.0
+ENDED_AFTER_S = 10.0
+"""Named by NVML for so long and in no process table: it is gone. A new process is in the table sooner."""
 
 OUTSIDE = "held by a process outside this container: look from the host"
 UNTOLD = "whose it is cannot be told inside this container: look from the host"
@@ -40,6 +42,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Inside a container: processes of others are hidden, and NVML may hide them or use other pids."""
     nameless: bool = False
     """Processes in here compute, and NVML names none of them: what looks foreign may be theirs."""
+    open: bool = False
+    """Nothing is hidden from us: a process that we do not see is not there."""
 
 
 class Belonging(msgspec.Struct, frozen=True):
@@ -80,6 +84,8 @@ def observe_card(
         card = _keep_identity(card, last.card)
     owners = tuple(_owner(p.pid, p.mib, table, servers) for p in card.processes or ())
     past = _past(last, card, owners, at)
+    if view.open:
+        owners = tuple(_ended(owner, past, at) for owner in owners)
 
     left_at = before.owner_left_at if before else None
     if last and {o.pid for o in last.owners} - {o.pid for o in owners}:
@@ -149,15 +155,17 @@ def _past(last: Gpu | None, card: Card, owners: tuple[Owner, ...], at: float) ->
 
 def view_of(host: HostFacts | None, cards: Iterable[Card], table: Mapping[int, Process]) -> View:
     """What can be said of owners here, by the host's own word and by whom NVML names."""
-    if host is None or host.container is None or host.host_pids or host.simulated:
+    if host is None:
         return WHOLE
+    if host.container is None or host.host_pids or host.simulated:
+        return View(open=host.uid == 0)
     named = {process.pid for card in cards for process in card.processes or ()}
     return View(inside=True, nameless=any(p.uvm for p in table.values() if p.pid not in named))
 
 
 def relabel(gpu: Gpu, table: Mapping[int, Process], servers: Mapping[int, Belonging]) -> Gpu:
     """The same sample under a newer process table: names of owners only."""
-    owners = tuple(_owner(o.pid, o.mib, table, servers) for o in gpu.owners)
+    owners = tuple(_again(o, _owner(o.pid, o.mib, table, servers)) for o in gpu.owners)
     return gpu if owners == gpu.owners else msgspec.structs.replace(gpu, owners=owners)
 
 
@@ -183,6 +191,19 @@ def _owner(
     if process is None:
         return Owner(pid=pid, mib=mib, label=f"pid {pid}", known=False)
     return Owner(pid=pid, mib=mib, label=process.comm or f"pid {pid}", container=where, inner_pid=inner)
+
+
+def _again(before: Owner, now: Owner) -> Owner:
+    return now if now.known else msgspec.structs.replace(now, ended=before.ended)
+
+
+def _ended(owner: Owner, past: Past, at: float) -> Owner:
+    """Whether what NVML names is gone: it has been named, and not seen, for long."""
+    if owner.known:
+        return owner
+    named = past.owned.get(owner.pid, ())
+    since = next((when for when, mib in zip(past.at, named, strict=False) if mib is not None), at)
+    return msgspec.structs.replace(owner, ended=at - since >= ENDED_AFTER_S)
 
 
 def _unexplained_mib(card: Card, owners: tuple[Owner, ...], baseline: int) -> int | None:

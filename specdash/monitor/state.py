@@ -85,6 +85,8 @@ class Owner(msgspec.Struct, frozen=True, kw_only=True):
     """Its number inside its own container, where that is another one."""
     known: bool = True
     """False: NVML names a pid that is not in this host's process table (container, or already gone)."""
+    ended: bool = False
+    """It is gone, and NVML goes on naming it: what it forked keeps the memory (measured)."""
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):

@@ -125,7 +125,10 @@ def _gpus(state: HostState) -> Iterator[str]:
 
 def _owner(owner: Owner) -> str:
     """Its name and number; one that has no name is called by its number already."""
-    return owner.label if str(owner.pid) in owner.label.split() else f"{owner.label} {owner.pid}"
+    name = owner.label if str(owner.pid) in owner.label.split() else f"{owner.label} {owner.pid}"
+    if owner.known:
+        return name
+    return f"{name} ({'ended; what it forked holds it' if owner.ended else 'not in the process table'})"
 
 
 def _gpu(gpu: Gpu) -> str:

@@ -52,6 +52,29 @@ def test_a_rank_is_called_by_its_name_and_a_stranger_by_what_is_known_of_it() ->
     assert gpu.orphan_mib == 0
 
 
+@pytest.mark.parametrize(
+    ("more", "ended"),
+    [
+        ({"uid": 0}, True),
+        ({"uid": 1000}, False),
+        ({"uid": 0, "container": "docker", "host_pids": False}, False),
+    ],
+    ids=["root", "a user", "inside a container"],
+)
+def test_what_nvml_names_and_nobody_sees_for_long_has_ended_where_nothing_is_hidden(
+    more: dict[str, Any], ended: bool
+) -> None:
+    samples = [Gpus(at=float(t), cards=(card(76, (15592, 76 * GIB)),)) for t in range(1, 14)]
+    early, late = run(hello(**more), *samples[:5]), run(hello(**more), *samples)
+    assert [owner.ended for owner in early.picture.gpus[0].owners] == [False], "it may be new"
+    assert [owner.ended for owner in late.picture.gpus[0].owners] == [ended]
+    table = Processes(at=14.0, list=(msgspec.structs.replace(TABLE[7], pid=15592),))
+    again = run(table, memory=late)
+    assert [owner.ended for owner in again.picture.gpus[0].owners] == [False], "there it is"
+    other = run(Processes(at=14.0, list=()), memory=late)
+    assert [owner.ended for owner in other.picture.gpus[0].owners] == [ended]
+
+
 def test_memory_without_an_owner_is_orphaned_after_three_samples_and_ten_seconds() -> None:
     held = card(76, (4243, 76 * GIB))
     left = card(76)

@@ -95,6 +95,9 @@ def test_an_owner_that_is_not_in_the_process_table_is_said_to_be_elsewhere() -> 
     hidden = Owner(pid=7, mib=1024, label="pid 7", known=False)
     told = card(state, msgspec.structs.replace(state.gpus[0], owners=(hidden,)))
     assert "not seen in this process table" in told
+    dead = msgspec.structs.replace(hidden, ended=True)
+    told = card(state, msgspec.structs.replace(state.gpus[0], owners=(dead,)))
+    assert "has ended: a process that it forked keeps its memory" in told
     outside = msgspec.structs.replace(state.gpus[0], note="held by a process outside this container")
     assert "▲ its memory is held by a process outside this container" in card(state, outside)
 
@@ -149,7 +152,7 @@ def test_a_step_tells_when_and_where_in_the_log_each_rank_began_and_ended() -> N
     assert told[0].split() == ["rank", "begun", "ended", "took", "line"]
     assert told[1].split() == ["TP0", "12:33:58", "12:36:39", "2:41", "20–40"]
     implied = lines(step_rows_of(server, server.steps[1], 116))
-    assert implied.count("its end was not printed") == 1
+    assert implied.count("end not printed") == 1
     failed = lines(step_rows_of(server, server.steps[2], 76))
     assert "TP0         12:36:44         —       4/8            60" in failed
     assert lines(step_rows_of(server, server.steps[3], 76)) == "It has not begun."

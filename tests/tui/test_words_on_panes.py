@@ -247,6 +247,10 @@ def test_what_is_odd_about_a_card_is_said_and_stands_out() -> None:
     assert "30 s old" in text_of(card_row(old, states.NOW, 116))
     hidden = msgspec.structs.replace(cards[0], owners=(Owner(pid=7, mib=1, label="pid 7", known=False),))
     assert "owner not visible" in text_of(card_row(hidden, states.NOW, 196))
+    dead = msgspec.structs.replace(hidden.owners[0], ended=True)
+    for width in (76, 116, 196):
+        line = text_of(card_row(msgspec.structs.replace(hidden, owners=(dead,)), states.NOW, width))
+        assert "7's fork holds it" in line, width
 
 
 def test_a_card_is_old_when_the_others_answer_or_no_sample_comes_and_never_by_a_fast_clock() -> None:

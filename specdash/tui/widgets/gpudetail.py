@@ -148,6 +148,10 @@ def _strip(
     ]
 
 
+NOT_SEEN = "not seen in this process table"
+ENDED = "has ended: a process that it forked keeps its memory"
+
+
 def owner_name(owner: Owner) -> str:
     """``TP0 4243``."""
     return owner.label if str(owner.pid) in owner.label else f"{owner.label} {owner.pid}"
@@ -208,7 +212,9 @@ def _owner(owner: Owner, rank: Rank | None, server: str | None, *, beside: bool)
         str(owner.inner_pid) if owner.inner_pid is not None else "—",
         rank.state if rank else "—", cpu, "",
     )  # fmt: skip
-    where = server or ("not seen in this process table" if not owner.known else "")
+    where = server or ("" if owner.known else NOT_SEEN)
+    if owner.ended:
+        where = ENDED
     tail = columns((owner.container or "—", where), SIZES[7:]) if beside else where
     return row(Span(columns(texts, SIZES[:7]) + tail, known))
 

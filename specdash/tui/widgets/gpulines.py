@@ -59,7 +59,10 @@ def remarks(gpu: Gpu, now: float, lagging: Sequence[str] = ()) -> Row:
         out.append(Span(card.error, "bad"))
     if gpu.orphan_mib:
         out.append(Span(f"ORPHAN {say.gib(gpu.orphan_mib)} GiB", "orphan"))
-    if any(not owner.known for owner in gpu.owners):
+    dead = [owner.pid for owner in gpu.owners if owner.ended]
+    if dead:
+        out.append(Span(f"{dead[0]}'s fork holds it", "orphan"))
+    elif any(not owner.known for owner in gpu.owners):
         out.append(Span("owner not visible", "orphan"))
     if gpu.note:
         out.append(Span("held outside", "orphan"))

@@ -135,8 +135,8 @@ class Acting:
             (
                 *(f"{plan.summary()} on {plan.host}." for plan in running),
                 "",
-                "Leaving stops it after the step at hand. The journal keeps how far it came, and the next",
-                "connect offers to go on. Leaving does nothing to the server.",
+                "Leaving stops it after the step at hand, and does nothing to the server. The journal keeps "
+                "how far it came, and the next connect offers to go on.",
             )
         )
         dialog = ConfirmDialog("a plan is under way", text, yes="Leave", no="Stay")

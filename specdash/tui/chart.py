@@ -126,8 +126,19 @@ def chart(
         )
         for at, dots in enumerate(lines)
     ]
-    axis = time_axis(width - edge, since, unit, until)
+    axis = _axis(width - edge, len(values), since, unit, until)
     return [*out, row(dim(pad(number(low), edge - 1, right=True) + "┼"), axis)]
+
+
+def _axis(width: int, many: int, since: str, unit: str, until: str) -> Row:
+    """The axis; where the values do not fill it, ``since`` stands near the first of them."""
+    needed = len(since) + len(until) + 8
+    empty = min(width - -(-many // 2), width - needed) if since else 0
+    if empty <= 0:
+        return time_axis(width, since, unit, until)
+    if empty > width // 2:
+        return row(time_axis(empty, "", unit, ""), time_axis(width - empty, since, "", until))
+    return row(dim("─" * empty), time_axis(width - empty, since, unit, until))
 
 
 def time_axis(width: int, since: str, unit: str, until: str) -> Row:

@@ -202,7 +202,7 @@ def rail(
                 phase=name,
                 mark=mark,  # type: ignore[arg-type]
                 title=title,
-                took_s=(took or {}).get(name),
+                took_s=(took or {}).get(name) if mark != "pending" else None,
                 progress=progress if place == at else None,
             )
         )

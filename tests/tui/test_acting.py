@@ -418,7 +418,7 @@ async def test_leaving_during_a_plan_asks_and_the_next_connect_offers_to_go_on(
         await until(pilot, "◐ kill sglang:30000")
         await pilot.press("q")
         text = await until(pilot, "a plan is under way")
-        assert "Leaving does nothing to the server." in text
+        assert "Leaving stops it after the step at hand, and does nothing" in text
         assert isinstance(app.screen, ConfirmDialog)
         assert focused(app) == "no"
         await pilot.press("enter")

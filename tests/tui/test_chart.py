@@ -43,7 +43,7 @@ def test_an_area_reaches_down_to_the_axis() -> None:
 
 
 def test_axes_carry_scale_unit_and_time_and_every_row_has_the_width() -> None:
-    rows = chart([10.0, 82.0, None, 60.0], 40, 5, unit="tok/s", since="1:00 ago")
+    rows = chart([10.0, 82.0, None, 60.0] * 18, 40, 5, unit="tok/s", since="1:00 ago")
     texts = [text_of(line) for line in rows]
     assert texts[0].startswith("100┤")
     assert texts[2].startswith(" 50┤")
@@ -51,6 +51,14 @@ def test_axes_carry_scale_unit_and_time_and_every_row_has_the_width() -> None:
     assert " tok/s " in texts[-1]
     assert texts[-1].endswith(" now")
     assert {width_of(line) for line in rows} == {40}
+
+
+def test_the_time_of_the_first_value_stands_where_it_is_drawn() -> None:
+    few = text_of(chart([10.0, 82.0], 60, 2, unit="tok/s", since="2 s ago")[-1])
+    assert few.index("tok/s") < few.index("2 s ago")
+    assert few.index("2 s ago") > 40
+    half = text_of(chart([10.0] * 60, 64, 2, unit="tok/s", since="1:00 ago")[-1])
+    assert 30 < half.index("1:00 ago") < 40
 
 
 @pytest.mark.parametrize("width", [0, 3, 6, 12, 20, 30])

@@ -14,14 +14,14 @@ def help_rows(width: int, *, watch_only: bool = False, probe: bool = False) -> l
     blocks = [_block(group, watch_only=watch_only, probe=probe) for group in GROUP_TITLES]
     blocks = [block for block in blocks if block]
     if width < 100:
-        return [line for block in blocks for line in (*block, ())]
+        return [line for block in blocks for line in (*block, ())][:-1]
     left: list[Row] = []
     right: list[Row] = []
     for block in blocks:
         (left if len(left) <= len(right) else right).extend([*block, ()])
     half = width // 2
     rows = []
-    for at in range(max(len(left), len(right))):
+    for at in range(max(len(left), len(right)) - 1):  # the last row of a block is blank
         first = left[at] if at < len(left) else ()
         second = right[at] if at < len(right) else ()
         rows.append(row(first, " " * max(1, half - width_of(first)), second))

@@ -184,8 +184,8 @@ class PlanDialog(ModalScreen["Answer | None"]):
 
     @property
     def _keys(self) -> str:
-        ticks = "space ticks · " if self.offer.options else ""
-        return f"nothing is changed yet · tab next · {ticks}enter presses · esc cancels"
+        ticks = "space ticks · " if self.offer.options else ""  # 70 cells are all that a small screen has
+        return f"nothing is changed yet · {'' if ticks else 'tab next · '}{ticks}enter presses · esc cancels"
 
     # ---- what the operator does ----------------------------------------------------------------------
 

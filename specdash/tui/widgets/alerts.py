@@ -45,7 +45,9 @@ def _helper(alert: Alert, shown: str | None, *, watch_only: bool) -> Row:
     action = BY_ID.get(id_)
     if action is None or not allowed(action, watch_only=watch_only):
         return ()
-    words = words or (action.verb if action.risk == "hard" else action.help)
+    words = words or (
+        "tries now" if id_ == "conn.retry" else action.verb if action.risk == "hard" else action.help
+    )
     return row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
 
 

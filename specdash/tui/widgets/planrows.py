@@ -132,12 +132,19 @@ def tracker_rows(plan: Plan, width: int, now: float, room: int = 0) -> list[Row]
 
 def _tracked(step: Step, width: int, now: float) -> list[Row]:
     words: Tone = {"active": "strong", "failed": "bad", "done": "plain"}.get(step.state, "dim")  # type: ignore[assignment]
-    left = row(Span(f"{GLYPHS[step.state]} ", TONES[step.state]), Span(step.title, words))
-    out = [spread(left, row(_time(step, now)), width, gap=1)]
+    time = _time(step, now)
+    called = step.title if len(step.title) + 3 + len(time.text) <= width else brief(step.title)
+    left = row(Span(f"{GLYPHS[step.state]} ", TONES[step.state]), Span(called, words))
+    out = [spread(left, row(time), width, gap=1)]
     if step.state in ("active", "failed") and step.evidence:
         tone: Tone = "bad" if step.state == "failed" else "dim"
         out += [row("  ", Span(line, tone)) for line in wrap(step.evidence, width - 2, _EVIDENCE_ROWS)]
     return out
+
+
+def brief(title: str) -> str:
+    """A step's title without what is explained in brackets, where there is no room for that."""
+    return title.partition(" (")[0]
 
 
 def _time(step: Step, now: float) -> Span:
@@ -155,7 +162,7 @@ def progress_row(plan: Plan, now: float) -> Row:
     if plan.active is None:
         return row(head, dim(f"  {counted(plan)}"))
     step = plan.steps[plan.active]
-    return row(head, dim(f"  {counted(plan)}  "), step.title, "  ", _time(step, now))
+    return row(head, dim(f"  {counted(plan)}  "), brief(step.title), "  ", _time(step, now))
 
 
 def counted(plan: Plan) -> str:

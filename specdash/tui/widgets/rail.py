@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from specdash.monitor.alerts import unexplained
 from specdash.monitor.serverparts import Lamp, RailItem
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -112,9 +113,9 @@ def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
 
 def truth_tone(server: Server) -> Tone:
     """The sentence is plain unless it tells of a deviation."""
-    if server.state in ("stalled", "crashed"):
+    if server.state in ("stalled", "crashed") and not unexplained(server):
         return "bad"
-    if server.state == "degraded" or server.verdict.word in ("suspect", "degraded"):
+    if server.state in ("degraded", "crashed") or server.verdict.word in ("suspect", "degraded"):
         return "warn"
     return "plain"
 
@@ -183,10 +184,8 @@ class Rail(Choosing, can_focus=True):
         if self.server is None or self.state is None:
             return []
         framed = width >= FRAMED
-        rows = [
-            rail_row(self.server, width, self.marked),
-            truth_row(self.server, width, with_meter=not framed),
-        ]
+        rail = [rail_row(self.server, width, self.marked)] if phases(self.server) else []
+        rows = [*rail, truth_row(self.server, width, with_meter=not framed)]
         lamps = lamps_row(self.state, self.server, width) if self.tall and self.server.gone_at is None else ()
         return [*rows, lamps] if lamps else rows
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from specdash.monitor.alerts import KNOWN_FIXES, about, unexplained
+from specdash.monitor.alerts import KNOWN_FIXES, UNSEEN, about, unexplained
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words
@@ -290,7 +290,9 @@ def ended(
         if crashed and (root is None or left):
             out += text_rows("The log names no cause that is known here.", width, "dim" if left else "plain")
         if crashed and root is None:
-            out += _reason_rows(server.verdict.reasons, width)
+            # That it is gone without a reason, the title says.
+            signs = tuple(one for one in server.verdict.reasons if not one.value.endswith(UNSEEN))
+            out += _reason_rows(signs, width)
         held = sum(gpu.orphan_mib or 0 for gpu in state.gpus)
         if held:
             out += text_rows(

@@ -51,11 +51,9 @@ def step_rows_of(server: Server, step: Step, width: int) -> list[Row]:
     out = [row(dim(columns(("rank", "begun", "ended", "took", "line"), SIZES)))]
     for check in checks:
         lines = "–".join(str(line) for line in (check.begin_line, check.end_line) if line is not None)
-        ended = clock(check.end_time) or "—"
-        texts = columns(
-            (check.rank or "server", clock(check.begin_time), ended, took(check, server), lines), SIZES
-        )
-        implied = dim("  its end was not printed" if check.implied else "")
+        begun, ended = (clock(time) or "—" for time in (check.begin_time, check.end_time))
+        texts = columns((check.rank or "server", begun, ended, took(check, server), lines), SIZES)
+        implied = dim("  end not printed" if check.implied else "")
         out.append(cut(row(Span(texts, _tone(check, server)), implied), width))
     return out
 

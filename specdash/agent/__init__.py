@@ -32,7 +32,8 @@ Requests, one JSON object a line, ``r`` names the request; those with an ``id`` 
 ``{"r":"refresh"}``
     Sample everything now.
 ``{"r":"token","id":…,"server":"key","host":…,"port":…,"path":"/v1/completions","body":"{…}","limit":30}``
-    One POST, one generated token: answered by an ``http`` frame with that path, then the reply.
+    One POST, one generated token: answered by an ``http`` frame with that path, then the reply. ``key``: the
+    API key itself, instead of what the variable holds, where a command on the operator's machine printed it.
 
 Requests that look closer, and those that change something, are described in ``acts``.
 """

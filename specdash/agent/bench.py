@@ -117,8 +117,12 @@ def _alive(acts: "Acts", record: "Record") -> bool:
 
 
 def _key(acts: "Acts", request: "Json") -> "dict[str, str]":
-    """The API key, where the workload names its variable: ours, or that of the server's main process."""
+    """The API key, where the workload names its variable: the request's, ours, or that of the server's main
+    process.
+    """
     name = request["workload"].get("key_env")
+    if name and request.get("key"):
+        return {name: str(request["key"])}
     if not name or name in os.environ:
         return {}
     key = polls.server_variable(acts.host, str(request.get("server") or ""), str(name))

@@ -216,14 +216,14 @@ class Polls(object):
         return self._servers[key]
 
     def _headers(self, request: "Json") -> "dict[str, str]":
-        """The server's API key, where the request names the variable that holds it.
+        """The server's API key, where the request brings it or names the variable that holds it.
 
         It goes from this host to this host and into no frame.
         """
-        name = request.get("key_env")
+        name, key = request.get("key_env"), request.get("key")
         if not name:
             return {}
-        key = os.environ.get(name) or server_variable(self.host, request["server"], name)
+        key = key or os.environ.get(name) or server_variable(self.host, request["server"], name)
         return {"Authorization": "Bearer " + key} if key else {}
 
 

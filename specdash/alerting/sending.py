@@ -6,22 +6,15 @@ in memory alone.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
-import io
 import logging
 import os
-import select
-import subprocess
-import time
 from typing import Any, Protocol
 
 from specdash.errors import SpecdashError
+from specdash.localcommand import COMMAND_S, first_line
 from specdash.profile.document import Notify
 
-COMMAND_S = 20.0
-LONGEST = 8192
-"""Bytes that a command may say: an address is one line."""
 EXTRA = "pip install 'specdash[notify]'"
 
 
@@ -58,44 +51,7 @@ def address(rule: Notify) -> str:
                 f"the variable {rule.url_env} is not set here", "export it before specdash starts"
             )
         return found
-    return _told_by(list(rule.url_command or ()))
-
-
-def _told_by(command: list[str]) -> str:
-    """The first line that a command says, in time and of a length that an address can have."""
-    try:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-    except OSError as error:
-        raise SpecdashError(f"{command[0]}: {error.strerror}") from None
-    with contextlib.closing(process.stdout or io.BytesIO()) as pipe:
-        said, in_time = _read(pipe.fileno(), time.monotonic() + COMMAND_S)
-        if not in_time or len(said) > LONGEST:
-            process.kill()
-    status = process.wait()
-    if len(said) > LONGEST:
-        raise SpecdashError(f"{command[0]}: it says more than an address")
-    if not in_time:
-        raise SpecdashError(f"{command[0]}: no answer within {COMMAND_S:.0f} s")
-    lines = said.decode("utf-8", "replace").strip().splitlines()
-    if status or not lines:
-        raise SpecdashError(f"{command[0]}: exit status {status}, and no address")
-    return lines[0]
-
-
-def _read(pipe: int, until: float) -> tuple[bytes, bool]:
-    """What comes, to its end or to more than is wanted; and whether that was in time."""
-    said = b""
-    while len(said) <= LONGEST:
-        left = until - time.monotonic()
-        if left <= 0 or not select.select([pipe], [], [], left)[0]:
-            return said, False
-        more = os.read(pipe, LONGEST + 1)
-        if not more:
-            break
-        said += more
-    return said, True
+    return first_line(rule.url_command or (), "an address", limit_s=COMMAND_S)
 
 
 def _library() -> Any:

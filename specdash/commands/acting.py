@@ -134,13 +134,15 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
     """
     from specdash.operations.journal import Journal
     from specdash.profile.document import load
+    from specdash.profile.keys import key_commands
     from specdash.session.live import open_source
 
     profile = load(given.get("profile"))
     named = profile.host_of(target)
     if named is not None and named[1].watch:
         given["watch"] = True
-    options = options_from(given, prompter=ask_on_terminal())
+    keys = key_commands(profile, named[0] if named else None)
+    options = options_from(given, prompter=ask_on_terminal(), keys=keys)
     session = open_source(named[1].target if named else target, options)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(_connected(session))

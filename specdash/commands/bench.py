@@ -85,12 +85,13 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
     loads_of("host:1", given, profile)  # what is wrong with the options is said before any connection
     named = profile.host_of(target)
     if named is not None and named[1].watch:
+    from specdash.profile.keys import key_variable
         raise Refused(f"bench loads the server, and the profile says watch = true for {named[0]}")
     async with scene(target, given) as here:
         server = choose(here.state.servers, given["server"])
         known = of_profile(profile, here.host_name, server)
         if known is not None and given["key_env"] is None:
-            given["key_env"] = profile.servers[known].api_key_env
+            given["key_env"] = key_variable(profile, known)
         loads, repeat = loads_of(url_of(server), given, profile, counters=counted(server))
         subject = subject_of(here.state, server, variant=given["variant"])
         course = Course(subject=subject, loads=loads, repeat=repeat)

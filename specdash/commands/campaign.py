@@ -200,11 +200,12 @@ class Campaign:
         from specdash.measuring.leftover import Leftovers
         from specdash.measuring.onhost import HostGenerator
         from specdash.operations.wishes import choose, of_profile
+        from specdash.profile.keys import key_variable
 
         here = self._here
         server = choose(here.state.servers, here.given["server"])
         known = of_profile(here.profile, here.host_name, server)
-        key = here.given["key_env"] or (here.profile.servers[known].api_key_env if known else None)
+        key = here.given["key_env"] or (key_variable(here.profile, known) if known else None)
         given = {**here.given, "key_env": key}
         loads, _ = loads_of(url_of(server), given, here.profile, counters=counted(server))
         course = Course(subject=subject_of(here.state, server, variant=variant), loads=loads, repeat=repeat)

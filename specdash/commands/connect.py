@@ -125,6 +125,7 @@ def _open(
     named: tuple[str, Host] | None,
     **more: Any,
 ) -> Source:
+    from specdash.profile.keys import key_commands
     from specdash.session.live import open_source
 
     if named is None:
@@ -135,6 +136,7 @@ def _open(
         stage.prompter,
         unlockable=not given["watch"],
         hands=partial(_hands, profile, named, given, stage),
+        keys=key_commands(profile, named[0]),
         **more,
     )
     return open_source(named[1].target, options)

@@ -68,10 +68,11 @@ def _profile_name(here: Scene) -> str | None:
 
 def _of_profile(here: Scene, name: str) -> Wish:
     from specdash.operations.wishes import from_profile, variant_of
+    from specdash.profile.keys import key_variable
 
     server = here.profile.servers[name]
     variant = variant_of(here.profile, here.given.get("variant"))
-    return from_profile(name, server, variant, _last(here, server.engine))
+    return from_profile(name, server, variant, _last(here, server.engine), key_variable(here.profile, name))
 
 
 def _last(here: Scene, engine: str) -> str | None:

@@ -12,6 +12,7 @@ from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
 from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
 from specdash.profile.document import Profile
+from specdash.profile.keys import key_variable
 
 
 class Starts:
@@ -32,7 +33,7 @@ class Starts:
     def key_env(self, server: Server) -> str | None:
         """The variable that holds a found server's API key, where the profile names one."""
         name = of_profile(self._profile, self._host_name, server)
-        return self._profile.servers[name].api_key_env if name is not None else None
+        return key_variable(self._profile, name) if name is not None else None
 
     def known(self, server: Server | None) -> bool:
         """Whether this server could be started, or without one the last: cheap, asked at any time."""
@@ -61,7 +62,7 @@ class Starts:
         if name is not None:
             described = self._profile.servers[name]
             last = last_good(self._journal, self._acts.target, described.engine)
-            return from_profile(name, described, chosen, last)
+            return from_profile(name, described, chosen, last, key_variable(self._profile, name))
         found = (self._sightings.keep(sight) if sight is not None else None) or self.found(server)
         return from_found(found, last_good(self._journal, self._acts.target, found.launch.engine))
 

@@ -19,9 +19,13 @@ from specdash.profile.document import Profile, Variant
 from specdash.profile.document import Server as ProfileServer
 
 
+def from_profile(
+    name: str, server: ProfileServer, variant: Variant | None, last: str | None, key: str | None = None
+) -> Wish:
+    """The launch that a profile describes. A variant's flags come last: the last of a flag counts.
 
-def from_profile(name: str, server: ProfileServer, variant: Variant | None, last: str | None) -> Wish:
-    """The launch that a profile describes. A variant's flags come last: the last of a flag counts."""
+    ``key``: the variable under which its API key is found (``specdash.profile.keys``).
+    """
     how, unit = launcher(server.launcher)
     launch = Launch(
         name=name,
@@ -42,14 +46,14 @@ def from_profile(name: str, server: ProfileServer, variant: Variant | None, last
     return Wish(
         launch=launch,
         files=server.needs.files,
-        key_env=server.api_key_env,
+        key_env=key or server.api_key_env,
         last_good=last,
         changes=_changes(variant),
+        otherwise=variant is not None,
     )
 
 
 def _changes(variant: Variant | None) -> tuple[FileChange, ...]:
-        otherwise=variant is not None,
     if variant is None:
         return ()
     return tuple(FileChange(path=patch.file, edits=tuple(_edits(patch.set, ""))) for patch in variant.patches)
@@ -90,11 +94,11 @@ def from_found(found: Found, last: str | None, variant: Variant | None = None) -
         last_good=last or found.version,
         missing=found.missing,
         changes=_changes(variant),
+        otherwise=variant is not None,
     )
 
 
 def same_server(wanted: ProfileServer, server: Server) -> bool:
-        otherwise=variant is not None,
     """A found server is this one of the profile: same engine, same port."""
     port = launch_facts(wanted.command).port
     return wanted.engine == server.engine and (port is None or server.port is None or port == server.port)

@@ -226,10 +226,8 @@ def _relations(profile: Profile, lines: dict[str, int]) -> Iterator[Mistake]:
         if server.host not in profile.hosts:
             says = f"there is no [hosts.{server.host}]{nearest(server.host, profile.hosts)}"
             yield wrong(f"servers.{name}.host", says)
-        if server.api_key_command:
-            # A key that nobody would send is worse than a clear refusal.
-            says = "not carried out yet: name the variable on the host in api_key_env"
-            yield wrong(f"servers.{name}.api_key_command", says)
+        if server.api_key_command and server.api_key_env:
+            yield wrong(f"servers.{name}.api_key_command", "give this or api_key_env, one of them")
         for variable in server.env:
             if _SECRET.search(variable.rpartition("_")[2]) and not variable.isdigit():
                 says = "a secret is never kept in a profile: export it on the host"

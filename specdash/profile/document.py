@@ -74,7 +74,7 @@ class Server(Table, frozen=True, kw_only=True):
     api_key_env: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_]\w*$")] | None = None
     """Name of the variable, on the host, that holds the key."""
     api_key_command: Words | None = None
-    """A command on this machine that prints the key. Refused as yet: give ``api_key_env``."""
+    """Instead: a command on this machine whose first line is the key, run each time it is needed."""
     env: Mapping[Text, str] = {}
     """Variables set for it; no secrets."""
     needs: Needs = Needs()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,7 @@ from specdash.session.door import admit
 from specdash.session.errands import Errands
 from specdash.session.following import Following
 from specdash.session.intake import take
+from specdash.session.keyring import Commands, Keyring
 from specdash.session.lessons import Lessons
 from specdash.session.orders import Orders
 from specdash.session.rules import default_rules
@@ -62,6 +63,8 @@ class SessionOptions:
     """``watch`` is the profile's word, not the command line's: it can be taken back."""
     hands: Callable[[Session], Operations] | None = None
     """Makes what may be done to the host, where a profile has a say in it."""
+    keys: Commands = field(default_factory=dict)
+    """Which variables hold a key that a command on this machine prints (``specdash.profile.keys``)."""
 
 
 class Session:
@@ -77,6 +80,7 @@ class Session:
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
         self._orders = Orders(self._link.send, self._logs, self._memory.rules, options.interval)
         self._errands = Errands(self._link.send)
+        self._keys = Keyring(target.text, options.keys)
         self.benches = Following(self._link.send)
         """Benchmarks on the host: who listens to which."""
         self._operations: Operations | None = None
@@ -165,7 +169,7 @@ class Session:
 
         Raises ``RequestError`` with the host's words.
         """
-        return await self._errands.ask(request, token=token)
+        return await self._errands.ask(await self._keys.with_key(request), token=token)
 
     @property
     def probe(self) -> bool:

@@ -75,12 +75,15 @@ def test_stopping_a_run_leaves_nothing_on_the_server(place: Path) -> None:
     assert end.cancelled
 
 
-def test_the_key_comes_from_the_server_and_is_in_no_argument_file_or_frame(place: Path) -> None:
+@pytest.mark.parametrize("brought", [{}, {"key": "s3cret-key"}], ids=["by the server", "by the request"])
+def test_the_key_comes_from_the_server_or_the_request_and_is_in_no_argument_file_or_frame(
+    place: Path, brought: dict[str, str]
+) -> None:
     with MockServer("--ttft", "0", "--itl", "0", "--key", "s3cret-key") as server, Hands(place) as hands:
-        env = {**os.environ, "SERVER_KEY": "s3cret-key"}
+        env = {**os.environ, "SERVER_KEY": "an-old-key" if brought else "s3cret-key"}
         with subprocess.Popen(["sleep", "60"], env=env) as sleeper:
             workload = {"url": server.url, "requests": 2, "output": 4, "key_env": "SERVER_KEY"}
-            answer = hands.do("bench", workload=workload, server=f"{sleeper.pid}:1")
+            answer = hands.do("bench", workload=workload, server=f"{sleeper.pid}:1", **brought)
             said, _ = followed(hands, answer["token"])
             sleeper.kill()
         run = run_of(parse(workload), said)

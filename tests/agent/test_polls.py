@@ -347,3 +347,26 @@ def test_a_key_goes_to_the_server_and_into_no_frame(
     answer = asked.answer("/v1/models")
     assert b"Authorization: Bearer s3cret\r\n" in served.requests[0]
     assert "s3cret" not in str(answer)
+
+
+def test_a_key_that_the_request_brings_goes_before_the_variables_and_into_no_frame(
+    served: Served, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "MADE_UP_KEY", "an-old-one")
+    asked.polls.token(
+        {
+            "r": "token",
+            "id": "42",
+            "server": "a",
+            "host": "127.0.0.1",
+            "port": served.port,
+            "path": "/v1/completions",
+            "body": "{}",
+            "key_env": "MADE_UP_KEY",
+            "key": "s3cret",
+        }
+    )
+    answer = asked.answer("/v1/completions")
+    reply = asked.frames.get(timeout=10)
+    assert b"Authorization: Bearer s3cret\r\n" in served.requests[0]
+    assert "s3cret" not in f"{answer}{reply}"

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import shutil
 import sys
-from typing import Any
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
 from specdash.sim.scenarios import SCENARIOS
+
+if TYPE_CHECKING:
+    from specdash.operations.offers import Operations
+    from specdash.profile.document import Profile
+    from specdash.session.live import Session
+    from specdash.sim.simulate import Simulation
 
 TEACHES = {
     "zombie-live": "this start will hang, and soon you are told why",
@@ -34,8 +47,10 @@ _TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENAR
 def command(**given: Any) -> None:
     """Try the dashboard: a real sshd on 127.0.0.1, real processes, eight made-up GPUs.
 
-    By default a start hangs while you watch; within a minute you are told, with the rank that is to blame,
-    and K shows how it would be ended. Everything that is started ends with this command (Linux only).
+    By default a start hangs while you watch; within a minute you are told, with the rank that is to blame.
+    The bottom line then names each next key: end it, start it again, measure it with and without its draft
+    model, and compare. Five minutes in all. Everything that is started, and every made-up figure, ends with
+    this command (Linux only).
 
     \b
     Examples:
@@ -65,9 +80,73 @@ async def _demo(
     from specdash.session.live import SessionOptions, open_source
     from specdash.sim.simulate import simulate
 
-    hint = f"a made-up host{clock_words(speed)}: {TEACHES.get(scenario) or SCENARIOS[scenario].about}"
-    stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only, quiet=quiet, hint=hint, ends=True)
+    opening = f"a made-up host{clock_words(speed)}: {TEACHES.get(scenario) or SCENARIOS[scenario].about}"
+    stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only, quiet=quiet, opening=opening, ends=True)
     click.echo("starting a simulated host …", err=True)
-    async with simulate(scenario, speed=speed) as host:
-        options = SessionOptions(ssh_config=host.ssh_config, prompter=stage.prompter)
-        return await stage.play([open_source(host.target, options)])
+    with _own_state():
+        async with simulate(scenario, speed=speed) as host:
+            options = SessionOptions(
+                ssh_config=host.ssh_config, prompter=stage.prompter, hands=partial(_hands, _profile(host))
+            )
+            return await stage.play([open_source(host.target, options)])
+
+
+@contextlib.contextmanager
+def _own_state() -> Iterator[None]:
+    """Made-up runs and plans are kept for this demo alone; what the operator saved meanwhile stays."""
+    folder = Path(tempfile.mkdtemp(prefix="specdash-demo-"))
+    before = os.environ.get("XDG_STATE_HOME")
+    os.environ["XDG_STATE_HOME"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["XDG_STATE_HOME"]
+        else:
+            os.environ["XDG_STATE_HOME"] = before
+        state = folder / "specdash"
+        for ours in state.glob("history.db*"):
+            ours.unlink(missing_ok=True)
+        shutil.rmtree(state / "operations", ignore_errors=True)
+        if kept := sorted(path.name for path in state.glob("*") if path.is_file()):
+            click.echo(f"specdash: what you saved lies in {state}: {', '.join(kept)}", err=True)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _profile(host: Simulation) -> Profile:
+    """What an operator of that host would have written: how to start it with and without the draft model.
+
+    Both share a port, so a plain restart is of the one that runs, as it was.
+    """
+    from specdash.profile.document import Benchmark, Host, Profile, Server, Variant
+    from specdash.sim.folder import NCCL, server_command, speculation
+
+    scenario = SCENARIOS[host.scenario]
+    whole = server_command(host.folder, host.server_port, scenario)
+    plain = whole[: len(whole) - len(speculation(host.folder, scenario))]
+    servers = {
+        name: Server(
+            host=host.target,
+            engine="sglang",
+            command=tuple(command),
+            cwd=str(host.folder / "srv"),
+            log=str(host.log),
+            env=NCCL,
+        )
+        for name, command in (("draft", whole), ("plain", plain))
+    }
+    return Profile(
+        hosts={host.target: Host(target=host.target)},
+        servers=servers,
+        variants={f"eagle3-{scenario.steps}": Variant(server="draft"), "baseline": Variant(server="plain")},
+        benchmarks={"short": Benchmark(concurrency=(1,), requests=4, input=128, output=128, repeat=3)},
+    )
+
+
+def _hands(profile: Profile, session: Session) -> Operations:
+    from specdash.operations.journal import Journal
+    from specdash.operations.offers import Operations
+
+    name = next(iter(profile.hosts))
+    return Operations(session, Journal(), profile=profile, host_name=name, ends=session.ends)

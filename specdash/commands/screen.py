@@ -72,18 +72,18 @@ class Stage:
         ascii_only: bool,
         server: str | None = None,
         quiet: bool = False,
-        hint: str = "",
+        opening: str = "",
         host_themes: Sequence[str | None] = (),
         ends: bool = False,
     ) -> None:
-        """``hint``: said where there is no alert, for somebody who is here for the first time.
+        """``opening``: what there is to see at first, of a story whose next key is named at every moment.
 
         ``ends``: the hosts are made up, and end with this command.
 
         ``host_themes``: the profile's word for each host, where the command line has none.
         """
         self.screen = full_screen(plain)
-        self._ascii, self._server, self._quiet, self._hint = ascii_only, server, quiet, hint
+        self._ascii, self._server, self._quiet, self._opening = ascii_only, server, quiet, opening
         self._ends = ends
         self._asks: ScreenPrompter | None = None
         self._flash: Callable[[str], object] | None = None
@@ -129,6 +129,7 @@ class Stage:
 
     async def _draw(self, sources: Sequence[Source]) -> int:
         from specdash.tui.app import SpecdashApp
+        from specdash.tui.story import Story
 
         app = SpecdashApp(
             sources,
@@ -140,7 +141,7 @@ class Stage:
             prefer=self._server,
             prompter=self._asks,
             quiet=self._quiet,
-            hint=self._hint,
+            story=Story(self._opening) if self._opening else None,
         )
         app.tell = self.tell
         loop = asyncio.get_running_loop()

@@ -10,7 +10,7 @@ import signal
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual.actions import SkipAction
 from textual.app import App, ScreenError
@@ -38,6 +38,9 @@ from specdash.tui.terminal import forgiving
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets.glyphs import state_span
 from specdash.tui.widgets.header import host_name
+
+if TYPE_CHECKING:
+    from specdash.tui.story import Story
 
 TITLE_EVERY_S = 1.0
 TROUBLE_S = 30.0
@@ -68,11 +71,13 @@ class SpecdashApp(App[int]):
         prompter: ScreenPrompter | None = None,
         quiet: bool = False,
         hint: str = "",
+        story: Story | None = None,
         troubles: Sequence[str] = (),
         host_themes: Sequence[str | None] = (),
     ) -> None:
         """``quiet``: no bell, no notification, no title. ``hint``: said where there is no alert.
 
+        ``story``: names the next key at every moment, for somebody who is here for the first time.
         ``troubles``: what was wrong with the operator's own files, said at the beginning. ``host_themes``:
         the colours of each host while it is looked at.
         """
@@ -86,7 +91,7 @@ class SpecdashApp(App[int]):
         self._prefer = prefer
         self._told_title = ""
         self._quiet = quiet
-        self._hint = hint
+        self._hint, self._story = hint, story
         self.animation_level = "none"
         for extra in (themes or {}).values():
             self.register_theme(extra)
@@ -105,7 +110,7 @@ class SpecdashApp(App[int]):
 
     def get_default_screen(self) -> Dashboard:
         """There is only one."""
-        return Dashboard(self.sources, prefer=self._prefer, hint=self._hint)
+        return Dashboard(self.sources, prefer=self._prefer, hint=self._hint, story=self._story)
 
     def get_driver_class(self) -> type[Driver]:
         """The platform's, able to lose its terminal."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -40,6 +40,9 @@ from specdash.tui.widgets.sentence import Sentence
 from specdash.tui.widgets.situation import Panel
 from specdash.tui.widgets.steps import StepsPane
 
+if TYPE_CHECKING:
+    from specdash.tui.story import Story
+
 FRAME_S = 0.25
 """Seconds between two redraws at least."""
 ZOOMS = ("gpu", "log", "side")
@@ -72,6 +75,7 @@ class Dashboard(Subject):
         prefer: str | None = None,
         pace: Pace | None = None,
         hint: str = "",
+        story: Story | None = None,
     ) -> None:
         super().__init__(sources, prefer)
         self.panel: Panel | None = None
@@ -83,6 +87,7 @@ class Dashboard(Subject):
         self._speed = Speed()
         self.hint = hint
         """For who has never used it, in the line of the alerts while nothing else stands there."""
+        self._story = story
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -170,7 +175,10 @@ class Dashboard(Subject):
     def told(self) -> Row:
         """What the line of the alerts says of plans and benchmarks."""
         width = self.size.width - 1
-        return self.acting.line(width) or self.measuring.line(width)
+        told = self.acting.line(width) or self.measuring.line(width)
+        if self._story is not None:
+            told = self._story.tell(self, told)
+        return told
 
     def _show_keys(self) -> None:
         self.query_one(KeyLine).look(keys_now(self), searching=self.has_class("-searching"))

@@ -71,10 +71,10 @@ class Operations:
         self._host_name = host_name
         """The host's name in the profile."""
         self._acts, self._journal = acts, journal
+        self._starts = Starts(acts, journal, self.sightings, self.profile, host_name)
         self._outside = outside
         """The profile's ``cleanup_via``."""
         self._red: Mapping[str, str] = {}
-        self._starts = Starts(acts, journal, self.sightings, self.profile, host_name)
         """What was red in the newest preflight that was shown: key → line."""
         self._ends = ends
         """Told the key of each server when a plan begins to end it."""
@@ -189,8 +189,8 @@ class Operations:
             plan = await launch.prepare(self._acts, wish, rules=rules, kind="restart")
         self._red = red = red_of(plan)
         options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
-        also = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
-        also += self._others(server, variant)
+        known = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
+        also = (*known, *self._others(server, variant))
         return Offer(plan=plan, options=options, also=also, again=again, variant=variant)
 
     def _others(self, server: Server | None, variant: str | None) -> tuple[Also, ...]:
@@ -208,6 +208,8 @@ class Operations:
         """What a start would meet now; beside a living server, what does not depend on its end."""
         sight = await self._starts.living(server)
         wish = self._starts.wish(server, sight, variant)
+        if sight is None:
+            wish = await launch.informed(self._acts, wish)
         lines = await launch.examined(self._acts, wish, self.rules(forced), lasting=sight is not None)
         self._red = {line.key: told(line) for line in lines if line.mark == "error"}
         return lines
@@ -221,8 +223,6 @@ class Operations:
                 "`specdash patch TARGET FILE KEY=VALUE` changes any value, by its diff and with a way back",
             )
         found = self._starts.found(server)
-        if sight is None:
-            wish = await launch.informed(self._acts, wish)
         known = await fixes(Hands(self._acts), key, found.launch)
         files = [fix for fix in known if fix.path]
 

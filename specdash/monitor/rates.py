@@ -97,24 +97,11 @@ class Rates:
         source = told.get("source") or rank or ""
         if source not in self._sources and len(self._sources) >= MOST_SOURCES:
             return False
-        length = real(told.get("accept_len"))
-        if length is not None and marker.serves:
-            self._acceptance = accepted(self._acceptance, length, time, steps)
-        elif length is not None:
-            self._lengths[source] = (*self._lengths.get(source, ()), length)[-LOOKED_AT:]
+        self._take_length(marker, told, source, time, steps)
         if marker.speculation:
-            self._accept_len = real(told.get("accept_len"))
             return False
-        old = self._sources.get(source, Figures())
-        kv = real(told.get("kv_pct"))
-        if (fraction := real(told.get("kv_fraction"))) is not None:
-            kv = fraction * 100
         if marker.idle:
-            if told.get("idle"):
-                self._after_idle.add(source)
-            new = msgspec.structs.replace(old, at=at, kv_pct=kv, waiting=whole(told.get("waiting")))
-            self._sources[source] = new
-            self.batch_at = self.flow_at = at
+            self._take_idle(told, source, at)
             return True
         rate = real(told.get("tok_s"))
         flows = bool(rate) or bool(real(told.get("prompt_tok_s")))
@@ -127,7 +114,7 @@ class Rates:
             tok_s=rate,
             running=whole(told.get("running")),
             waiting=whole(told.get("waiting")),
-            kv_pct=kv,
+            kv_pct=_kv_pct(told),
             accept_len=real(told.get("accept_len")),
         )
         self._remember(
@@ -137,6 +124,35 @@ class Rates:
             self.batch_at = at
             self.flow_at = self.flow_at if marker.late else at
         return flows
+
+    def _take_length(
+        self,
+        marker: Marker,
+        told: Mapping[str, str | None],
+        source: str,
+        time: str | None,
+        steps: int | None,
+    ) -> None:
+        """How many tokens were accepted at a time, where the line tells."""
+        length = real(told.get("accept_len"))
+        if length is not None and marker.serves:
+            self._acceptance = accepted(self._acceptance, length, time, steps)
+        elif length is not None:
+            self._lengths[source] = (*self._lengths.get(source, ()), length)[-LOOKED_AT:]
+        if marker.speculation:
+            self._accept_len = length
+
+    def _take_idle(self, told: Mapping[str, str | None], source: str, at: float | None) -> None:
+        """A line that comes while nothing is asked of the server."""
+        if told.get("idle"):
+            self._after_idle.add(source)
+        self._sources[source] = msgspec.structs.replace(
+            self._sources.get(source, Figures()),
+            at=at,
+            kv_pct=_kv_pct(told),
+            waiting=whole(told.get("waiting")),
+        )
+        self.batch_at = self.flow_at = at
 
     def _remember(self, line: Line, at: float | None) -> None:
         if not line.zero:
@@ -210,3 +226,9 @@ def _sum(values: list[float | None]) -> float | None:
 def _total(values: list[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def _kv_pct(told: Mapping[str, str | None]) -> float | None:
+    """Some engines print a fraction, others per cent."""
+    fraction = real(told.get("kv_fraction"))
+    return real(told.get("kv_pct")) if fraction is None else fraction * 100

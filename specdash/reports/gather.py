@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from specdash import __version__
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
+from specdash.monitor.serverparts import Mark
 from specdash.monitor.spans import count
+from specdash.monitor.state import Server
+from specdash.monitor.words import State
 from specdash.operations.journal import Entry, Journal
 from specdash.operations.plan import Plan
 from specdash.operations.work import Start, Write
@@ -21,6 +25,9 @@ from specdash.runbooks.samples import Sample, sample_of
 from specdash.runbooks.steps import Seen, Step, of_milestone, of_plan, of_todo
 from specdash.runbooks.telling import as_step
 from specdash.runbooks.todo import Todo
+
+if TYPE_CHECKING:
+    from specdash.history.replay import ReplaySource
 
 TodosOf = Callable[[str], Sequence[Todo]]
 """The operator's own entries for a host."""
@@ -208,30 +215,8 @@ def of_recording(path: Path) -> Report:
 
     source = ReplaySource(Recording(path), default_rules(), speed=0.0)
     source.jump(float("inf"))
-    length = source.second
-    whole = source.state
-    source.jump(0.0)
-    samples: list[Sample] = []
-    every = max(1.0, length / SAMPLES)
-    second = 0.0
-    while second <= length:
-        source.jump(second)
-        if source.state.now:
-            samples.append(sample_of(source.state, source.state.now))
-        second += every
-    starts = [
-        Step(
-            title=f"the start of {server.name}",
-            state="active" if server.state not in ("ready", "degraded", "crashed", "stopped") else
-            "failed" if server.state == "crashed" else "done",
-            source="start",
-            started=server.started_at,
-            evidence=tuple(Seen(text=d.summary) for d in server.diagnoses if d.root),
-            children=tuple(map(of_milestone, server.steps)),
-        )
-        for server in whole.servers
-        if server.steps
-    ]  # fmt: skip
+    whole, length = source.state, source.second
+    samples = list(_samples(source, length))
     events = [
         Step(
             title=event.text,
@@ -249,10 +234,34 @@ def of_recording(path: Path) -> Report:
         or "no server was seen",
         began=samples[0].at if samples else None,
         ended=whole.now or None,
-        steps=(*events, *starts),
+        steps=(*events, *(_start(server) for server in whole.servers if server.steps)),
         samples=tuple(_moved(samples)),
         done="What happened",
         version=__version__,
+    )
+
+
+def _samples(source: ReplaySource, length: float) -> Iterator[Sample]:
+    """The cards at moments that lie evenly over a recording of so many seconds."""
+    every = max(1.0, length / SAMPLES)
+    second = 0.0
+    while second <= length:
+        source.jump(second)
+        if source.state.now:
+            yield sample_of(source.state, source.state.now)
+        second += every
+
+
+def _start(server: Server) -> Step:
+    """How far a server came, as the step that began when it did."""
+    over: dict[State, Mark] = {"ready": "done", "degraded": "done", "stopped": "done", "crashed": "failed"}
+    return Step(
+        title=f"the start of {server.name}",
+        state=over.get(server.state, "active"),
+        source="start",
+        started=server.started_at,
+        evidence=tuple(Seen(text=d.summary) for d in server.diagnoses if d.root),
+        children=tuple(map(of_milestone, server.steps)),
     )
 
 

@@ -128,71 +128,54 @@ def uuid(index: int) -> str:
     return f"GPU-5bd4c1a{index}-7e0f-4b57-9d3c-0000000000{0xA0 + index:02x}"
 
 
-def module(now: "Callable[[], float]", servers: "Callable[[], list[Json]]", proc: str) -> "Any":
-    """An object with the functions and constants of ``pynvml`` that a monitor asks for."""
-    cards = Cards(now, servers, proc)
-    made = types.ModuleType("pynvml")
-    functions = {}  # type: dict[str, Any]
+class _Binding:
+    """The functions of ``pynvml``, by their names there."""
 
-    def nvml(function: "Any") -> "Any":
-        functions[function.__name__] = function
-        return function
+    def __init__(self, cards: Cards) -> None:
+        self._cards = cards
 
-    @nvml
-    def nvmlInit() -> None:
+    def nvmlInit(self) -> None:
         return None
 
-    @nvml
-    def nvmlShutdown() -> None:
+    def nvmlShutdown(self) -> None:
         return None
 
-    @nvml
-    def nvmlErrorString(value: int) -> str:
+    def nvmlErrorString(self, value: int) -> str:
         return ERRORS.get(value, "Unknown Error")
 
-    @nvml
-    def nvmlSystemGetDriverVersion() -> str:
+    def nvmlSystemGetDriverVersion(self) -> str:
         return DRIVER
 
-    @nvml
-    def nvmlSystemGetCudaDriverVersion_v2() -> int:
+    def nvmlSystemGetCudaDriverVersion_v2(self) -> int:
         return 13000
 
-    @nvml
-    def nvmlDeviceGetCount() -> int:
+    def nvmlDeviceGetCount(self) -> int:
         return CARDS
 
-    @nvml
-    def nvmlDeviceGetHandleByIndex(index: int) -> int:
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
         if not 0 <= index < CARDS:
             raise NVMLError(2)
         return index
 
-    @nvml
-    def nvmlDeviceGetUUID(handle: int) -> str:
+    def nvmlDeviceGetUUID(self, handle: int) -> str:
         return uuid(handle)
 
-    @nvml
-    def nvmlDeviceGetName(handle: int) -> str:
+    def nvmlDeviceGetName(self, handle: int) -> str:
         return NAME
 
-    @nvml
-    def nvmlDeviceGetIndex(handle: int) -> int:
+    def nvmlDeviceGetIndex(self, handle: int) -> int:
         return handle
 
-    @nvml
-    def nvmlDeviceGetMinorNumber(handle: int) -> int:
+    def nvmlDeviceGetMinorNumber(self, handle: int) -> int:
         return handle
 
-    @nvml
-    def nvmlDeviceGetPciInfo(handle: int) -> "Any":
+    def nvmlDeviceGetPciInfo(self, handle: int) -> "Any":
         bus = 0x01 + 0x20 * handle
         text = f"00000000:{bus:02X}:00.0"
         return record(busId=text, busIdLegacy=text[4:], domain=0, bus=bus, device=0)
 
-    @nvml
-    def nvmlDeviceGetMemoryInfo(handle: int, version: "Any" = None) -> "Any":
-        used = sum(mib for _, mib in cards.owners(handle)) * MIB
+    def nvmlDeviceGetMemoryInfo(self, handle: int, version: "Any" = None) -> "Any":
+        used = sum(mib for _, mib in self._cards.owners(handle)) * MIB
         total, reserved = TOTAL_MIB * MIB, RESERVED_MIB * MIB
         if version is None:  # the first version counts what the driver keeps as used
             return record(total=total, used=used + reserved, free=total - reserved - used)
@@ -200,92 +183,78 @@ def module(now: "Callable[[], float]", servers: "Callable[[], list[Json]]", proc
             version=version, total=total, used=used, reserved=reserved, free=total - reserved - used
         )
 
-    @nvml
-    def nvmlDeviceGetUtilizationRates(handle: int) -> "Any":
-        busy = cards.flicker(handle, cards.mood(handle)["util"], 1)
+    def nvmlDeviceGetUtilizationRates(self, handle: int) -> "Any":
+        busy = self._cards.flicker(handle, self._cards.mood(handle)["util"], 1)
         busy = min(100, max(0, round(busy)))
         return record(gpu=busy, memory=busy * 2 // 5)
 
-    @nvml
-    def nvmlDeviceGetPowerUsage(handle: int) -> int:
-        return int(cards.flicker(handle, cards.mood(handle)["watts"], 2) * 1000)
+    def nvmlDeviceGetPowerUsage(self, handle: int) -> int:
+        return int(self._cards.flicker(handle, self._cards.mood(handle)["watts"], 2) * 1000)
 
-    @nvml
-    def nvmlDeviceGetEnforcedPowerLimit(handle: int) -> int:
+    def nvmlDeviceGetEnforcedPowerLimit(self, handle: int) -> int:
         return POWER_LIMIT_W * 1000
 
-    @nvml
-    def nvmlDeviceGetPowerManagementLimit(handle: int) -> int:
+    def nvmlDeviceGetPowerManagementLimit(self, handle: int) -> int:
         return POWER_LIMIT_W * 1000
 
-    @nvml
-    def nvmlDeviceGetTemperature(handle: int, sensor: int = 0) -> int:
+    def nvmlDeviceGetTemperature(self, handle: int, sensor: int = 0) -> int:
         # The card in the hottest slot is a few degrees above the one at the fans.
-        return int(cards.mood(handle)["temp"]) + handle % 4
+        return int(self._cards.mood(handle)["temp"]) + handle % 4
 
-    @nvml
-    def nvmlDeviceGetTemperatureV(handle: int, sensor: int = 0) -> int:
-        return int(cards.mood(handle)["temp"]) + handle % 4
+    def nvmlDeviceGetTemperatureV(self, handle: int, sensor: int = 0) -> int:
+        return int(self._cards.mood(handle)["temp"]) + handle % 4
 
-    @nvml
-    def nvmlDeviceGetClockInfo(handle: int, kind: int) -> int:
-        return 12481 if kind == 2 else int(cards.mood(handle)["mhz"])
+    def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:
+        return 12481 if kind == 2 else int(self._cards.mood(handle)["mhz"])
 
-    @nvml
-    def nvmlDeviceGetMaxClockInfo(handle: int, kind: int) -> int:
+    def nvmlDeviceGetMaxClockInfo(self, handle: int, kind: int) -> int:
         return 12481 if kind == 2 else MAX_SM_MHZ
 
-    @nvml
-    def nvmlDeviceGetCurrentClocksEventReasons(handle: int) -> int:
-        return 1 if cards.mood(handle) is IDLE else 0  # 1: nothing runs, so the clock is low
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: int) -> int:
+        return 1 if self._cards.mood(handle) is IDLE else 0  # 1: nothing runs, so the clock is low
 
-    @nvml
-    def nvmlDeviceGetCurrentClocksThrottleReasons(handle: int) -> int:
-        return int(nvmlDeviceGetCurrentClocksEventReasons(handle))
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, handle: int) -> int:
+        return int(self.nvmlDeviceGetCurrentClocksEventReasons(handle))
 
-    @nvml
-    def nvmlDeviceGetComputeRunningProcesses(handle: int) -> "list[Any]":
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: int) -> "list[Any]":
         return [
             record(pid=pid, usedGpuMemory=mib * MIB, gpuInstanceId=0xFFFFFFFF, computeInstanceId=0xFFFFFFFF)
-            for pid, mib in cards.owners(handle)
+            for pid, mib in self._cards.owners(handle)
         ]
 
-    @nvml
-    def nvmlDeviceGetGraphicsRunningProcesses(handle: int) -> "list[Any]":
+    def nvmlDeviceGetGraphicsRunningProcesses(self, handle: int) -> "list[Any]":
         return []
 
-    @nvml
-    def nvmlDeviceGetMigMode(handle: int) -> "list[int]":
+    def nvmlDeviceGetMigMode(self, handle: int) -> "list[int]":
         return [0, 0]
 
-    @nvml
-    def nvmlDeviceGetEccMode(handle: int) -> "list[int]":
+    def nvmlDeviceGetEccMode(self, handle: int) -> "list[int]":
         return [1, 1]
 
-    @nvml
-    def nvmlDeviceGetTotalEccErrors(handle: int, kind: int, counter: int) -> int:
+    def nvmlDeviceGetTotalEccErrors(self, handle: int, kind: int, counter: int) -> int:
         return 0
 
-    @nvml
-    def nvmlDeviceGetRemappedRows(handle: int) -> "tuple[int, int, int, int]":
+    def nvmlDeviceGetRemappedRows(self, handle: int) -> "tuple[int, int, int, int]":
         return (0, 0, 0, 0)
 
-    @nvml
-    def nvmlDeviceGetNvLinkState(handle: int, link: int) -> int:
+    def nvmlDeviceGetNvLinkState(self, handle: int, link: int) -> int:
         raise NVMLError(3)  # these cards have none
 
-    @nvml
-    def nvmlDeviceGetPerformanceState(handle: int) -> int:
-        return 8 if cards.mood(handle) is IDLE else 0
+    def nvmlDeviceGetPerformanceState(self, handle: int) -> int:
+        return 8 if self._cards.mood(handle) is IDLE else 0
 
-    @nvml
-    def nvmlDeviceGetPersistenceMode(handle: int) -> int:
+    def nvmlDeviceGetPersistenceMode(self, handle: int) -> int:
         return 1
 
-    vars(made).update(functions)
+
+def module(now: "Callable[[], float]", servers: "Callable[[], list[Json]]", proc: str) -> "Any":
+    """An object with the functions and constants of ``pynvml`` that a monitor asks for."""
+    binding = _Binding(Cards(now, servers, proc))
+    made = types.ModuleType("pynvml")
+    vars(made).update({name: getattr(binding, name) for name in dir(binding) if name.startswith("nvml")})
     for name in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
         for suffix in ("_v2", "_v3"):
-            setattr(made, name + suffix, functions[name])
+            setattr(made, name + suffix, getattr(binding, name))
     vars(made).update(CONSTANTS)
     vars(made).update(_error_classes(), NVMLError=NVMLError)
     return made

@@ -12,6 +12,9 @@ from specdash.bench.plan import Workload
 from specdash.bench.verdict import Sample, invalid
 
 BASELINE: Final = "baseline"
+SHARED: Final = 0.02
+"""So much more than ours the server's counter may have grown by: a probe of somebody's is no load."""
+MOST_BEYOND: Final = 0.2
 MORE: Final = 0.1
 """So much more than was asked for an engine may count, e.g. the rest of its last draft."""
 
@@ -38,6 +41,10 @@ class During(msgspec.Struct, frozen=True, kw_only=True):
     util_pct: Seen | None = None
     throttled: Mapping[str, float] = {}
     """Reason → share of the samples in which some card was held back by it; idle is none."""
+    at_once: Seen | None = None
+    """Requests at the server, at work and waiting, ours and others'."""
+    beyond: float = 0.0
+    """Share of the server's reports in which these were more than ours can have been."""
     foreign: tuple[int, ...] = ()
     """Other processes that held memory on the server's cards."""
     running: Seen | None = None
@@ -104,6 +111,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
                 limited=run.client.limited,
                 throttled=self._throttled(),
                 foreign=self.during.foreign,
+                shared=self._shared(),
             )
         )
         if self.tok_s is None:
@@ -164,9 +172,27 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
             return None
         return load.output * (self.run.requests - self.run.errors)
 
+    def _shared(self) -> str | None:
+        """That somebody else used the server meanwhile, with the figure; None: nothing tells so."""
+        load, run, during = self.workload, self.run, self.during
+        if load is None or run.cancelled:
+            return None
+        off = (run.tokens_off or 0) - load.output * run.errors
+        if run.tokens_by == "usage" and off > max(SHARED * run.output_tokens, 2 * (load.streams or 1)):
+            theirs = (run.tokens_off or 0) + run.output_tokens
+            return f"the server generated {theirs:,} tokens meanwhile, {run.output_tokens:,} of them ours"
+        if during.beyond > MOST_BEYOND and during.at_once is not None:
+            return crowd(during.at_once.high, load.streams or 0)
+        return None
+
     def _throttled(self) -> tuple[float, str] | None:
         bad = [(share, reason) for reason, share in self.during.throttled.items() if reason not in HARMLESS]
         return max(bad, default=None)
+
+
+def crowd(high: float, ours: int) -> str:
+    """``up to 9 requests at once, ours are 8 at most``."""
+    return f"up to {high:.0f} requests at once, ours are {ours} at most"
 
 
 def _partial(run: Run) -> str:

@@ -114,12 +114,14 @@ def invalid(
     limited: bool = False,
     throttled: tuple[float, str] | None = None,
     foreign: Sequence[int] = (),
+    shared: str | None = None,
 ) -> tuple[str, ...]:
     """Why a run does not count; empty: it does.
 
     ``why``: what was said of the failures.
     ``throttled``: share of the time and the reason most seen, idle and the software power cap left out.
     ``foreign``: pids of other processes on the server's GPUs.
+    ``shared``: what shows that others asked the server meanwhile.
     """
     out = []
     if partial:
@@ -130,6 +132,8 @@ def invalid(
         out.append("client-limited: the load generator itself was too slow")
     if throttled is not None and throttled[0] > MOST_THROTTLED:
         out.append(f"GPU throttled {throttled[0] * 100:.0f} % of the time ({throttled[1]})")
+    if shared:
+        out.append(f"shared: {shared}")
     if foreign:
         out.append("other processes on the GPUs: pid " + ", ".join(map(str, foreign)))
     return tuple(out)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 
 from specdash.bench.fingerprint import cards_of
-from specdash.bench.record import During, Seen
+from specdash.bench.record import MOST_BEYOND, During, Seen, crowd
 from specdash.monitor.state import Gpu, HostState, Server
 
 SMALL_MIB = 100
@@ -40,14 +40,17 @@ class Extent:
 class Witness:
     """Looks at one server and its cards for as long as a run takes."""
 
-    def __init__(self, server_key: str) -> None:
-        self._key = server_key
+    def __init__(self, server_key: str, ours: int | None = None) -> None:
+        """``ours``: the most requests that we have at the server at once; None: not known."""
+        self._key, self._ours = server_key, ours
         self._cards_at: float | None = None
         self._figures_at: float | None = None
         self._samples = 0
         self._now = 0.0
         self._blind_from: float | None = None
         self._blind = 0.0
+        self._reports = self._beyond = 0
+        self._at_once = Extent()
         self._throttled: Counter[str] = Counter()
         self._foreign: set[int] = set()
         self._of_cards = {name: Extent() for name in ("sm_mhz", "power_w", "temp_c", "util")}
@@ -64,9 +67,31 @@ class Witness:
             self._look_at_cards(cards_of(state, server), server)
         figures = server.figures
         if figures.at is not None and figures.at != self._figures_at:
+            if self._figures_at is not None:  # the first is of before
+                self._count(figures.running, figures.waiting)
             self._figures_at = figures.at
             for name, extent in self._of_server.items():
                 extent.take(getattr(figures, name))
+
+    def _count(self, running: int | None, waiting: int | None) -> None:
+        if running is None:
+            return
+        at_once = running + (waiting or 0)
+        self._reports += 1
+        self._at_once.take(at_once)
+        self._beyond += self._ours is not None and at_once > self._ours
+
+    @property
+    def _share_beyond(self) -> float:
+        return self._beyond / self._reports if self._beyond > 1 else 0.0  # one alone may be a late gauge
+
+    @property
+    def crowd(self) -> str | None:
+        """That somebody else uses the server, as far as its queue shows it; None: it does not."""
+        seen = self._at_once.seen
+        if seen is None or self._ours is None or self._share_beyond <= MOST_BEYOND:
+            return None
+        return crowd(seen.high, self._ours)
 
     def _look_at_link(self, state: HostState) -> None:
         self._now = state.now
@@ -103,6 +128,8 @@ class Witness:
         return During(
             samples=self._samples,
             blind_s=round(self._unseen, 1),
+            at_once=self._at_once.seen,
+            beyond=self._share_beyond,
             sm_mhz=cards["sm_mhz"].seen,
             power_w=cards["power_w"].seen,
             temp_c=cards["temp_c"].seen,

@@ -19,10 +19,15 @@ from specdash.commands.numbers import Number
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
+REPORT_S = 3.0
+"""How long a server's first report of its queue is waited for."""
+
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
+    from specdash.commands.acting import Scene
     from specdash.measuring.benchmark import Generator, Host
     from specdash.measuring.course import Course
+    from specdash.monitor.state import Server
 
 
 @click.command(short_help="How fast a server is; kept, so that it can be compared.")
@@ -75,17 +80,17 @@ def command(target: str, **given: Any) -> None:
 
 async def _measure_host(target: str, given: dict[str, Any]) -> int:
     from specdash.commands.carrying import link_is_lost
-    from specdash.measuring.course import Course, counted, subject_of, url_of
+    from specdash.measuring.course import Course, beforehand, counted, subject_of, url_of
     from specdash.measuring.leftover import Leftovers
     from specdash.measuring.onhost import HostGenerator
     from specdash.operations.wishes import choose, of_profile
     from specdash.profile.document import load
+    from specdash.profile.keys import key_variable
 
     profile = load(given["profile"])
     loads_of("host:1", given, profile)  # what is wrong with the options is said before any connection
     named = profile.host_of(target)
     if named is not None and named[1].watch:
-    from specdash.profile.keys import key_variable
         raise Refused(f"bench loads the server, and the profile says watch = true for {named[0]}")
     async with scene(target, given) as here:
         server = choose(here.state.servers, given["server"])
@@ -98,12 +103,30 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
         own = script_of(given, profile)
         if own is not None:
             course = Course(subject=subject, loads=(), script=own[0], repeat=own[1])
-        generator = HostGenerator(here.session, server.key, Leftovers(here.state.target))
-        return await carry_out(course, generator, given, host=here.session, lost=lambda: link_is_lost(here))
+        leftovers = Leftovers(here.state.target)
+        generator = HostGenerator(here.session, server.key, leftovers)
+        return await carry_out(
+            course,
+            generator,
+            given,
+            host=here.session,
+            lost=lambda: link_is_lost(here),
+            warnings=beforehand(await _reported(here, server), here.state.now, cut_off=any(leftovers.runs())),
+        )
+
+
+async def _reported(here: Scene, server: Server) -> Server:
+    """The server with what it says of its queue, which comes a moment after it was found."""
+    for _ in range(int(REPORT_S / 0.1)):
+        server = next((one for one in here.state.servers if one.key == server.key), server)
+        if server.figures.at is not None or server.gone_at is not None:
+            break
+        await asyncio.sleep(0.1)
+    return server
 
 
 async def _measure_url(target: str, given: dict[str, Any]) -> int:
-    from specdash.measuring.course import Course, Subject
+    from specdash.measuring.course import Course, Subject, busy
     from specdash.measuring.local import LocalGenerator
     from specdash.measuring.looking import look
 
@@ -129,7 +152,8 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
         host_name="this machine",
     )
     course = Course(subject=subject, loads=loads, repeat=repeat)
-    return await carry_out(course, LocalGenerator(), given, fingerprint=dict(looked.fingerprint))
+    facts, warnings = dict(looked.fingerprint), busy(looked.running)
+    return await carry_out(course, LocalGenerator(), given, fingerprint=facts, warnings=warnings)
 
 
 def _profile(given: dict[str, Any]) -> Any:
@@ -146,10 +170,11 @@ async def carry_out(
     host: Host | None = None,
     fingerprint: dict[str, str] | None = None,
     lost: Lost | None = None,
+    warnings: Sequence[str] = (),
 ) -> int:
     """Show it, ask, measure, keep, tell. Returns the exit code.
 
-    ``lost``: ends with the reason once the link is given up.
+    ``lost``: ends with the reason once the link is given up. ``warnings``: shown with the plan.
     """
     from specdash.commands.carrying import confirm, shown
     from specdash.measuring.benchmark import Benchmark
@@ -157,7 +182,7 @@ async def carry_out(
     from specdash.measuring.keeping import Keeper
     from specdash.operations.plan import as_json
 
-    what = plan(course, made=time.time())
+    what = plan(course, made=time.time(), warnings=warnings)
     for line in shown(what):
         click.echo(line, err=given["json"] or not given["dry_run"])
     if given["dry_run"]:

@@ -157,6 +157,8 @@ def live_words(progress: Progress) -> str:
         parts.append(f"{rate(progress.now_tok_s)} tok/s, median {rate(progress.median_tok_s)}")
         parts += [f"TTFT {tick.ttft_ms:.0f} ms"] if tick.ttft_ms is not None else []
         parts += [f"ITL {tick.itl_ms:.1f} ms"] if tick.itl_ms is not None else []
+    if progress.shared is not None:
+        parts.append(f"shared: {progress.shared}")
     if progress.accept_length is not None:
         even = f" (break-even {progress.break_even:.2f})" if progress.break_even is not None else ""
         parts.append(f"accept {progress.accept_length:.2f}{even}")

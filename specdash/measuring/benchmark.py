@@ -121,7 +121,8 @@ class Benchmark:
 
     async def _one(self, load: Workload | Script) -> Measured:
         events: list[AnyEvent] = []
-        witness = Witness(self.course.subject.server or "")
+        ours = load.streams if isinstance(load, Workload) else None
+        witness = Witness(self.course.subject.server or "", ours)
         unsubscribe = self._watch(witness)
         try:
             async for event in self._events(load):
@@ -189,8 +190,9 @@ class Benchmark:
             server, link = self._server(), host.state.link
             now = server.figures.accept_len if server else None
             lost = None if link.state in ("live", "stale") else link.sentence or link.state
-            if (now, lost) != (self.progress.accept_length, self.progress.link):
-                self._tell(accept_length=now, link=lost)
+            told = {"accept_length": now, "link": lost, "shared": witness.crowd}
+            if any(getattr(self.progress, name) != value for name, value in told.items()):
+                self._tell(**told)
 
         look()
         return host.subscribe(look)

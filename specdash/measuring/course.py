@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import msgspec
 
@@ -17,6 +18,9 @@ from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.work import Measure
 from specdash.session.rules import grammar_of
+
+FRESH_S: Final = 15.0
+"""Seconds for which what the server said of its queue is believed."""
 
 
 class Subject(msgspec.Struct, frozen=True, kw_only=True):
@@ -100,6 +104,26 @@ def counted(server: Server) -> bool:
     """
     grammar = grammar_of(server.engine)
     return grammar is None or any(endpoint.use == "metrics" for endpoint in grammar.spec.endpoint)
+
+
+def beforehand(server: Server, now: float, *, cut_off: bool = False) -> tuple[str, ...]:
+    """What must be known before the load begins: who else uses the server. ``cut_off``: a run of ours."""
+    if cut_off:
+        return (
+            "a benchmark of this machine was cut off here and may still be loading it: it is ended first",
+        )
+    figures = server.figures
+    if figures.at is None or now - figures.at > FRESH_S:
+        return ()
+    return busy((figures.running or 0) + (figures.waiting or 0))
+
+
+def busy(requests: int | None) -> tuple[str, ...]:
+    """The warning that others use a server before we have sent anything."""
+    if not requests:
+        return ()
+    many = "1 request is" if requests == 1 else f"{requests} requests are"
+    return (f"{many} at the server now, not ours: a run that is shared with others does not count",)
 
 
 def slug(speculation: str | None) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from specdash.bench.plan import Workload
 from specdash.measuring.course import slug
+from specdash.monitor.metrics import parse
 from specdash.sanitise import clean_line
 from specdash.secrecy import redact
 
@@ -34,6 +35,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
     speculates: bool = False
     variant: str | None = None
     """A name for what is special about it, where its arguments tell."""
+    running: int | None = None
+    """Requests that it has now, at work and waiting."""
     counters: bool = True
     """Its ``/metrics`` may be read; reading TensorRT-LLM's takes them away from others."""
     error: str | None = None
@@ -87,7 +90,13 @@ async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
         speculates=bool(method) or "spec_decode_num_drafts" in metrics,
         variant=variant,
         counters=counters,
+        running=_at_once(metrics),
     )
+
+
+def _at_once(metrics: str) -> int | None:
+    found = parse(metrics, 0.0)
+    return None if found.running is None else found.running + (found.waiting or 0)
 
 
 async def _text(client: httpx.AsyncClient, url: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 from specdash.bench.plan import Workload, parse, sweep
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark, Host
-from specdash.measuring.course import Course, Script, counted, plan, subject_of, url_of
+from specdash.measuring.course import Course, Script, beforehand, counted, plan, subject_of, url_of
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.leftover import Leftovers
 from specdash.measuring.onhost import HostGenerator
@@ -56,6 +56,7 @@ class Offering:
         if not isinstance(ground, Ground):
             raise SpecdashError("nothing can be measured over this connection")
         self._ground, self._server = ground, server
+        self._leftovers = Leftovers(ground.state.target)
         self._key_env = operations.key_env(server)
         usual, named = self._usual(), operations.profile.benchmarks
         self._ways: dict[str, Way] = {name: self._way(one) for name, one in named.items()}
@@ -74,13 +75,14 @@ class Offering:
             course = Course(subject=subject, loads=(), script=what, repeat=repeat)
         else:
             course = Course(subject=subject, loads=what, repeat=repeat)
-        made = plan(course, made=time.time())
+        state, cut_off = self._ground.state, any(self._leftovers.runs())
+        made = plan(course, made=time.time(), warnings=beforehand(self._server, state.now, cut_off=cut_off))
         self._courses[made.id] = course
         return Offer(plan=made, also=tuple(self._others(label, first)))
 
     def benchmark(self, plan_id: str, keeper: Keeper, known: Any) -> Benchmark:
         """What carries the plan out."""
-        generator = HostGenerator(self._ground, self._server.key, Leftovers(self._ground.state.target))
+        generator = HostGenerator(self._ground, self._server.key, self._leftovers)
         return Benchmark(self._courses[plan_id], generator, keep=keeper.keep, host=self._ground, known=known)
 
     def loads(self, one: Named) -> tuple[tuple[Workload, ...], int]:

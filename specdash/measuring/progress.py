@@ -44,6 +44,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """Median tok/s of the kept baseline under this load."""
     link: str | None = None
     """Why the link is lost: the load goes on on the host, and what is shown is as old as that."""
+    shared: str | None = None
+    """What shows that somebody else asks the server, too: this run will not count."""
     error: str | None = None
     """Why it ended before its time."""
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from specdash.bench.events import Begin, Counters, End, Request, Tick
+from specdash.bench.record import Measured
 from tests.bench.server import MockServer, generator, heard, measured, of
 
 QUICK = ("--ttft", "0.02", "--itl", "0.002")
@@ -213,3 +214,19 @@ def _until(holds: Any, limit: float = 20.0) -> None:
     while not holds():
         assert time.monotonic() < deadline, "it did not come about"
         time.sleep(0.01)
+
+
+def test_two_loads_at_once_are_told_by_the_servers_own_count() -> None:
+    with MockServer("--ttft", "0.01", "--itl", "0.01") as server:
+        fields: dict[str, Any] = {"url": server.url, "requests": 8, "output": 40, "model": "mock"}
+        theirs = generator({**fields, "requests": 400})
+        while server.stats()["active"] == 0:
+            time.sleep(0.01)
+        workload, _, run = measured(**fields)
+        theirs.kill()
+        assert theirs.stdout is not None
+        theirs.stdout.close()
+        theirs.wait()
+    (why,) = Measured(at=1.0, host="h", workload=workload, run=run).trouble[-1:]
+    assert why.startswith("shared: the server generated")
+    assert why.endswith(" tokens meanwhile, 320 of them ours")

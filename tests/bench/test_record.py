@@ -81,3 +81,19 @@ def test_what_the_cards_showed_stands_behind_what_was_launched() -> None:
         "held back by": "heat 25 %",
     }
     assert GOOD.depends == {}, "what was not seen is left out"
+
+
+def test_a_server_that_others_used_is_told_by_its_counter_or_by_its_queue() -> None:
+    def off(tokens: int, **changes: object) -> tuple[str, ...]:
+        return _with(tokens_off=tokens, **changes).trouble
+
+    assert off(6000) == ("shared: the server generated 18,800 tokens meanwhile, 12,800 of them ours",)
+    assert off(200) == (), "somebody's probe is no load"
+    assert off(-300) == ()
+    assert off(128, errors=1) == (), "a request of ours that failed was generated, too"
+    crowded = During(at_once=Seen(low=1, mean=5, high=9), beyond=0.5)
+    assert msgspec.structs.replace(GOOD, during=crowded).trouble == (
+        "shared: up to 9 requests at once, ours are 1 at most",
+    )
+    once = msgspec.structs.replace(crowded, beyond=0.1)
+    assert msgspec.structs.replace(GOOD, during=once).trouble == ()

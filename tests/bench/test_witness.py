@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from specdash.bench.witness import Witness
 from specdash.monitor.serverparts import Figures
@@ -83,3 +84,18 @@ def test_seconds_in_which_the_link_was_lost_are_counted_as_unseen() -> None:
     assert witness.during.blind_s == 10
     witness.look(at(32, "lost", 31.0))
     assert witness.during.blind_s == 11
+
+
+def test_more_requests_than_ours_can_be_are_somebody_elses() -> None:
+    def seen(*running: int, ours: int | None = 4) -> Witness:
+        witness = Witness(states.KEY, ours)
+        for at, many in enumerate(running, 1):
+            witness.look(_second(at, running=many))
+        return witness
+
+    shared = seen(0, 4, 6, 6, 5, 4)
+    assert shared.crowd == "up to 6 requests at once, ours are 4 at most"
+    assert shared.during.beyond == pytest.approx(0.6)
+    assert seen(9, 4, 4, 4).crowd is None, "what was there before we began is none of it"
+    assert seen(0, 6, 4, 4, 4).crowd is None, "one report alone may be a late gauge"
+    assert seen(0, 9, 9, 9, ours=None).crowd is None, "a rate without a limit may have any number"

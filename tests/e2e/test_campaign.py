@@ -67,13 +67,13 @@ async def test_variants_are_started_in_turn_measured_and_compared(tmp_path: Path
         launches = [run["launch"] for run in document["runs"]]
         assert len(set(launches)) == 2
         assert launches[0] == launches[2]
-        assert {tag for run in document["runs"] for tag in run["tags"]} == {document["campaign"]}
+        assert all(document["campaign"] in run["tags"] for run in document["runs"])
         assert "flag --speculative-algorithm" not in document["runs"][0]["fingerprint"]
         told = err.decode()
         assert "launch 2 of 2: eagle3-3" in told
-        # A machine that is too busy to measure is said to be, and the run does not count.
+        # A machine that is too busy, or a server that others use, is said to be, and the run does not count.
         mine = [run for run in document["runs"] if run["variant"] == "eagle3-3"]
-        counted = sum(not run["client"]["limited"] for run in mine)
+        counted = sum(not run["trouble"] for run in mine)
         assert not counted or f"eagle3-3  {counted}" in told, "the table fills in"
 
 

@@ -11,6 +11,8 @@ from specdash.measuring.course import (
     Course,
     Script,
     Subject,
+    beforehand,
+    busy,
     counted,
     load_words,
     plan,
@@ -103,3 +105,18 @@ def test_counters_are_read_only_where_reading_takes_nothing_away(engine: str, ma
 
 def test_speculation_names_the_variant() -> None:
     assert [slug(text) for text in (None, "EAGLE3 3 steps", "NGRAM")] == ["baseline", "eagle3-3", "ngram"]
+
+
+def test_whoever_uses_the_server_already_is_told_before_anything_is_sent() -> None:
+    state = states.serving()
+    figures = msgspec.structs.replace(state.servers[0].figures, at=state.now - 2, running=2, waiting=1)
+    server = msgspec.structs.replace(state.servers[0], figures=figures)
+    (says,) = beforehand(server, state.now)
+    assert says.startswith("3 requests are at the server now, not ours")
+    assert beforehand(server, state.now + 60) == (), "that is long ago"
+    idle = msgspec.structs.replace(server, figures=msgspec.structs.replace(figures, running=0, waiting=0))
+    assert beforehand(idle, state.now) == ()
+    (says,) = beforehand(idle, state.now, cut_off=True)
+    assert "it is ended first" in says
+    assert busy(1)[0].startswith("1 request is")
+    assert busy(None) == ()

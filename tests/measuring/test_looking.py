@@ -27,3 +27,11 @@ async def test_the_metrics_of_tensorrt_llm_are_never_read(owner: object, may: bo
     assert looked.error is None
     asked = [request.split(b" ")[1] for request in server.requests]
     assert (b"/metrics" in asked) is may
+
+
+async def test_the_requests_of_others_are_counted() -> None:
+    text = "vllm:num_requests_running 3.0\nvllm:num_requests_waiting 1.0\n"
+    answer = f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}"
+    with Scripted(answer.encode()) as server:
+        looked = await look(parse({"url": f"http://127.0.0.1:{server.port}"}))
+    assert looked.running == 4

@@ -140,3 +140,10 @@ def test_a_lost_link_is_said_and_old_figures_are_not_called_new() -> None:
     assert "ends by itself five minutes after" in text_of(bench_below(stopping))
     done = msgspec.structs.replace(lost, state="done")
     assert "link" not in said(bench_rows(done, 118, 4))
+
+
+def test_somebody_else_on_the_server_is_said_while_it_can_still_be_stopped() -> None:
+    shared = msgspec.structs.replace(LIVE, shared="up to 9 requests at once, ours are 8 at most")
+    assert said(bench_rows(shared, 118, 0)).splitlines()[1] == (
+        "▲ somebody else asks it, too: up to 9 requests at once, ours are 8 at most; this run will not count"
+    )

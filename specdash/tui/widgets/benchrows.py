@@ -61,6 +61,9 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
     out = [headline(progress, width)]
     if progress.under_way and progress.link is not None:
         out.append(row(Span(clip(LOST, width), "warn")))
+    if progress.under_way and progress.shared is not None:
+        words = f"▲ somebody else asks it, too: {progress.shared}; this run will not count"
+        out.append(row(Span(clip(words, width), "warn")))
     if height > 0 and len(progress.speed) > 1:
         out += speed_chart(progress, width, height)
     if progress.under_way:

@@ -8,7 +8,21 @@ from itertools import groupby
 
 from specdash.monitor.state import Gpu, HostState
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, pad, row, spark, width_of
+from specdash.tui.paint import (
+    Row,
+    Span,
+    Tone,
+    clip,
+    cut,
+    dim,
+    fill,
+    pad,
+    row,
+    spark,
+    spread,
+    text_of,
+    width_of,
+)
 from specdash.tui.widgets.painted import clickable
 
 OLD_S = 5.0
@@ -16,6 +30,8 @@ OLD_S = 5.0
 HOT_C = 87
 """From here the temperature is a deviation (H100, H200 and RTX PRO slow down at 87-90 °C)."""
 TWO_COLUMNS_ABOVE = 8
+INDEX, MEMORY, WORK = 3, 11, 17
+"""Cells of a card's number, of its memory in figures, and of its work, power and temperature."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +49,7 @@ class Columns:
         if width < 90:
             return cls(bar=max(4, min(10, width - 69)), spark=8, owner=13, clock=0)
         if width < 150:
-            return cls(bar=min(20, width - 84), spark=15, owner=15, clock=11 if width >= 105 else 0)
+            return cls(bar=14, spark=12, owner=15, clock=11 if width >= 105 else 0)
         return cls(bar=32, spark=30, owner=20, clock=11)
 
 
@@ -208,28 +224,29 @@ def summary_rows(
     for _, group in groupby(gpus, key=lambda gpu: _alike(gpu, now, lagging)):
         some = list(group)
         here = marked is not None and at <= marked < at + len(some)
-        cells = card_row(some[0], now, width, lagging) if len(some) == 1 else _alike_row(some)
+        cells = card_row(some[0], now, width, lagging) if len(some) == 1 else _alike_row(some, width)
         out.append(clickable(cells, f"detail('gpu', {marked if here else at})", marked=here))
         at += len(some)
     return out
 
 
-def _alike_row(some: Sequence[Gpu]) -> Row:
-    """What they have in common, and how far they differ."""
-    first, last = some[0], some[-1]
-    names = f"{first.card.index}-{last.card.index}"
+def _alike_row(some: Sequence[Gpu], width: int) -> Row:
+    """What they have in common, and how far they differ; in line with single cards above and below it."""
+    first, last, columns = some[0], some[-1], Columns.of(width)
+    names, memory = f"{first.card.index}-{last.card.index}", text_of(_memory(first, 0, 1)).strip()
+    left = row(dim(names), pad(memory, max(INDEX + MEMORY - len(names), len(memory) + 1), right=True))
+    work = row(
+        _span([gpu.card.util for gpu in some], "%"),
+        pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
+        pad(_span([gpu.card.temp_c for gpu in some], "°"), 8, right=True),
+    )
+    head = spread(left, work, INDEX + MEMORY + 2 + columns.bar + 2 + columns.spark + WORK)
     owners = [owner_text(gpu, pids=False) for gpu in (first, last)]
     whose = f"{owners[0]} … {owners[1]}" if owners[0] else "nobody"
-    return row(
-        Span(pad(names, 3) if len(names) <= 3 else f"{names} ", "dim"),
-        _memory(first, 0, 1),
-        pad(_span([gpu.card.util for gpu in some], "%"), 9, right=True),
-        pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
-        pad(_span([gpu.card.temp_c for gpu in some], "°"), 9, right=True),
-        "   ",
-        Span(whose, "plain" if owners[0] else "dim"),
-        dim(f"   ok, {len(some)} alike"),
-    )
+    alike = dim(f"ok, {len(some)} alike")
+    room = max(columns.owner + columns.clock, width - width_of(head) - 2 - len(alike.text))
+    used = columns.owner + columns.clock if len(whose) < columns.owner + columns.clock else room
+    return row(head, "  ", Span(pad(clip(whose, used - 1), used), "plain" if owners[0] else "dim"), alike)
 
 
 def two_columns(rows: Sequence[Row], width: int, gap: int = 2) -> list[Row]:

@@ -272,6 +272,17 @@ def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:
     assert told[2].startswith("2-7")
     assert "6 alike" in told[2]
     assert "32-37 W" in told[2]
+    for width in (76, 96, 116, 196):
+        odd, alike = (text_of(shown) for shown in summary_rows(state.gpus, state.now, width)[1:])
+        assert odd.index("/95.6") == alike.index("/95.6"), "what is used stands in line"
+        assert odd.index("36°") + 3 == alike.index("33-35°") + 6, "and so do the temperatures"
+    (full,) = summary_rows(states.serving().gpus, state.now, 76)
+    assert text_of(full).startswith("0-7 122.0/140.4 ")
+    whose = (Owner(pid=7, mib=1, label="x" * 40),)
+    long = [msgspec.structs.replace(one, owners=whose) for one in states.serving().gpus]
+    (full,) = summary_rows(long, state.now, 76)
+    assert width_of(full) <= 76
+    assert text_of(full).endswith("… ok, 8 alike"), "a long name takes no other word's place"
 
 
 # ---- figures and steps -------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def bounds(interval: Interval | None) -> str:
 
 
 def delta(ratio: Ratio | None) -> str:
-    """``+5.9 % ±7.1``; without an interval the difference alone, marked as a bare one."""
+    """``+5.9 % ±7.1``; without an interval the difference alone. A manifold: ``×4.4 (2.2–8.6)``."""
     if ratio is None:
         return NONE
     found = ratio.interval
@@ -49,7 +49,11 @@ def delta(ratio: Ratio | None) -> str:
     if found is None:
         return change
     half = 50 * (found.high - found.low)
-    return f"{change} ±{half:.1f}" if half < 100 else f"{change} ±>100"
+    if half < 100:
+        return f"{change} ±{half:.1f}"
+    if ratio.value >= 2 and found.low > 0:
+        return f"×{ratio.value:.1f} ({found.low:.1f}–{found.high:.1f})"
+    return f"{change} ±>100"
 
 
 def remarks(row: Row) -> Iterator[str]:

@@ -12,9 +12,9 @@ from specdash.bench.events import Client
 from specdash.bench.figures import Run
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
-from specdash.bench.statistics import mirrored
+from specdash.bench.statistics import Ratio, mirrored
 from specdash.bench.table import Table, tables
-from specdash.bench.words import apart, markdown, text
+from specdash.bench.words import apart, delta, markdown, text
 
 
 def measured(number: int, tok_s: float, variant: str = "baseline", **changes: object) -> Measured:
@@ -154,3 +154,12 @@ def test_two_fingerprints_field_by_field(same: bool) -> None:
         if same
         else ["run 1 and run 2 differ in:", "  driver     580  →  575", "  flag --tp  –  →  8"]
     )
+
+
+def test_a_manifold_difference_is_a_factor_and_a_wide_one_that_may_be_none_stays_open() -> None:
+    def told(value: float, se: float) -> str:
+        return delta(Ratio(value=value, pairs=4, se=se))
+
+    assert told(4.35, 0.3) == "×4.3 (2.4–7.8)"
+    assert told(1.059, 0.035).startswith("+5.9 % ±7.")
+    assert told(1.3, 1.0) == "+30.0 % ±>100"

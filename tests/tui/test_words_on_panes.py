@@ -13,15 +13,23 @@ from specdash.tui.actions import ACTIONS
 from specdash.tui.paint import Row, text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_rows
-from specdash.tui.widgets.figures import one_line
-from specdash.tui.widgets.gpulines import card_row, column_titles, half_row, is_old, summary_rows
+from specdash.tui.widgets.figures import one_line, speed_chart
+from specdash.tui.widgets.gpuboxes import box_rows
+from specdash.tui.widgets.gpulines import (
+    card_row,
+    column_titles,
+    half_row,
+    is_old,
+    last_known_s,
+    summary_rows,
+)
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.linkpanels import link_panel, lost_row, over_row
 from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
 from specdash.tui.widgets.sentence import sentence_rows
 from specdash.tui.widgets.situation import panel_for
 from specdash.tui.widgets.steps import step_rows
-from tests.tui import states
+from tests.tui import panes, states
 
 STATES: list[Callable[[], HostState]] = [
     states.connecting, states.refused, states.never_reached, states.no_server, states.no_driver,
@@ -260,8 +268,30 @@ def test_a_card_is_old_when_the_others_answer_or_no_sample_comes_and_never_by_a_
     assert [is_old(some, gpu) for gpu in some.gpus] == [True] + [False] * 7
     later = msgspec.structs.replace(state, now=states.NOW + 30)
     assert all(is_old(later, gpu) for gpu in later.gpus), "no sample for half a minute"
+    assert last_known_s(later) == 31
     fast = msgspec.structs.replace(later, host=states.host(simulated=True))
     assert not any(is_old(fast, gpu) for gpu in fast.gpus), "its clock turns 30 times as fast"
+    failed = msgspec.structs.replace(fast, gpu_error="NVML: Unknown Error")
+    assert last_known_s(failed) == 31
+    assert all(is_old(failed, gpu) for gpu in failed.gpus), "the driver says so"
+
+
+def test_what_is_old_says_how_old_on_every_layout_and_no_chart_ends_now() -> None:
+    lost = msgspec.structs.replace(states.serving(), link=states.lost().link)
+    old_s = last_known_s(lost)
+    assert old_s == 51
+    for line in box_rows(lost.gpus, lost.now, 160, old_s=old_s)[6::8]:
+        assert text_of(line).count("51 s old") == len(lost.gpus)
+    odd = panes.odd_cards()
+    assert "51 s old · ORPHAN" in text_of(box_rows(odd.gpus[1:2], odd.now, 60, old_s=51.0)[6])
+    server = first(lost)
+    late = msgspec.structs.replace(server, figures=msgspec.structs.replace(server.figures, at=lost.now - 51))
+    assert text_of(one_line(late, 80, lost.now)).startswith(" ▲ 51 s ago")
+    times = tuple(lost.now - 51 - 2 * at for at in reversed(range(len(server.tok_history))))
+    axis = text_of(speed_chart(msgspec.structs.replace(late, tok_at=times), lost.now, 60)[-1])
+    assert axis.endswith("51 s ago")
+    assert "when last heard: " in text_of(truth_row(server, 116, with_meter=False, old=True))
+    assert "when last heard" not in text_of(truth_row(server, 116, with_meter=False))
 
 
 def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:

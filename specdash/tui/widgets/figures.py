@@ -135,16 +135,19 @@ def speed_chart(server: Server, now: float, width: int) -> list[Row]:
     many = min(len(history), 2 * (width - gutter(0.0, ceiling(history))))
     since = f"{say.age(now - times[-many])} ago" if many and len(times) == len(history) else ""
     height = TALL_CHART_ROWS if width >= WIDE else CHART_ROWS
-    return chart(history, width, height, unit="tok/s", since=since)
+    until = f"{say.age(now - times[-1])} ago" if since and now - times[-1] > OLD_S else "now"
+    return chart(history, width, height, unit="tok/s", since=since, until=until)
 
 
-def one_line(server: Server, width: int) -> Row:
-    """All of it on one line, for a narrow screen."""
+def one_line(server: Server, width: int, now: float | None = None) -> Row:
+    """All of it on one line, for a narrow screen; first of all how old it is, where it is."""
     figures = server.figures
+    age_s = now - figures.at if now is not None and figures.at is not None else 0.0
+    old = row(Span(f" ▲ {say.age(age_s)} ago ", "warn")) if age_s > OLD_S else row(" ")
     cells = 10 if width >= 90 else 5
     past = Span(spark(server.tok_history, cells, max(server.tok_history, default=0.0) * 1.2), "bar")
     between = "   " if width >= 90 else "  "
-    return cut(fill([row(" ", _rate(figures)), row(past), *_parts(figures)], width, between=between), width)
+    return cut(fill([row(old, _rate(figures)), row(past), *_parts(figures)], width, between=between), width)
 
 
 def serves(server: Server) -> bool:
@@ -171,7 +174,7 @@ class FiguresPane(Painted, can_focus=True):
         if self.server is None:
             return []
         if self.slim:
-            return [one_line(self.server, width)]
+            return [one_line(self.server, width, self.state.now if self.state else None)]
         figures, history = self.server.figures, [value for value in self.server.tok_history if value > 0]
         middle = row(dim(f"median {median(history):,.1f}")) if len(history) > 1 else ()
         rows = [spread(_rate(figures), middle, width)]

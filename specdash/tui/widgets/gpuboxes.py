@@ -35,17 +35,26 @@ def rows_needed(many: int, width: int) -> int:
 
 
 def box_rows(
-    gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str] = (), marked: int | None = None
+    gpus: Sequence[Gpu],
+    now: float,
+    width: int,
+    lagging: Sequence[str] = (),
+    marked: int | None = None,
+    old_s: float | None = None,
 ) -> list[Row]:
-    """All boxes in a grid; their edges stand in line, the last one ends at the right edge."""
+    """All boxes in a grid; their edges stand in line, the last one ends at the right edge.
+
+    ``old_s``: all values are so old, and no newer ones come.
+    """
     columns = per_line(len(gpus), width)
     edges = [at * width // columns for at in range(columns + 1)]
     out: list[Row] = []
     for first in range(0, len(gpus), columns):
+        sizes = [edges[at + 1] - edges[at] for at in range(columns)]
         boxes = [
             [
                 clickable(line, f"detail('gpu', {at})")
-                for line in _box(gpu, now, edges[at - first + 1] - edges[at - first], lagging, at == marked)
+                for line in _box(gpu, now, sizes[at - first], lagging, at == marked, old_s)
             ]
             for at, gpu in enumerate(gpus[first : first + columns], first)
         ]
@@ -53,8 +62,12 @@ def box_rows(
     return out
 
 
-def _box(gpu: Gpu, now: float, width: int, lagging: Sequence[str], marked: bool) -> list[Row]:
+def _box(
+    gpu: Gpu, now: float, width: int, lagging: Sequence[str], marked: bool, old_s: float | None
+) -> list[Row]:
     odd = remarks(gpu, now, lagging)
+    if old_s is not None:
+        odd = row(Span(f"{say.age(old_s)} old", "warn"), *((dim(" · "), *odd) if odd else ()))
     frame: Tone = "accent" if marked else odd[0].tone if odd else "faint"
     inside = width - 4
     index = Span(f" {gpu.card.index} ", "flag" if marked else "strong")

@@ -261,15 +261,28 @@ def two_columns(rows: Sequence[Row], width: int, gap: int = 2) -> list[Row]:
     return out
 
 
-def is_old(state: HostState, gpu: Gpu) -> bool:
-    """It has not answered while others have, or no sample comes any more.
+def behind(state: HostState, gpu: Gpu) -> bool:
+    """It has not answered while other cards have."""
+    newest = state.gpus_at if state.gpus_at is not None else state.now
+    return newest - gpu.at > OLD_S
 
-    A simulated host's clock may turn so fast that every sample would look old: there only the others count.
+
+def last_known_s(state: HostState) -> float | None:
+    """How old the newest sample of the cards is, where no newer one comes; None: it is new.
+
+    A simulated host's clock may turn so fast that every sample would look old: there only a link that does
+    not live, or the driver's word, makes them so.
     """
     sampled = state.gpus_at if state.gpus_at is not None else state.now
-    simulated = state.host is not None and state.host.simulated
-    newest = sampled if simulated or state.now - sampled <= OLD_S else state.now
-    return newest - gpu.at > OLD_S
+    if state.old:
+        return state.now - (state.link.heard_at if state.link.heard_at is not None else sampled)
+    told = state.host is None or not state.host.simulated or state.gpu_error is not None
+    return state.now - sampled if told and state.now - sampled > OLD_S else None
+
+
+def is_old(state: HostState, gpu: Gpu) -> bool:
+    """Its values are those of a while ago, whatever keeps new ones away."""
+    return behind(state, gpu) or (last_known_s(state) or 0.0) > OLD_S
 
 
 def short_name(name: str | None) -> str:

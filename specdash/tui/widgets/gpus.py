@@ -15,10 +15,11 @@ from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets.gpuboxes import box_rows, rows_needed
 from specdash.tui.widgets.gpulines import (
     TWO_COLUMNS_ABOVE,
+    behind,
     card_row,
     column_titles,
     half_row,
-    is_old,
+    last_known_s,
     short_name,
     summary_rows,
     two_columns,
@@ -64,7 +65,7 @@ class GpuPane(Choosing, can_focus=True):
         self.state, self.server, self.summary, self.short, self.most = state, server, summary, short, most
         self.boxes = not summary and boxes_fit(len(state.gpus), self.app.size)
         self.set_class(self.boxes, "-boxes")
-        self.faded = state.old
+        self.faded = last_known_s(state) is not None
         self.redraw()
 
     def draw(self, width: int) -> list[Row]:
@@ -87,11 +88,11 @@ class GpuPane(Choosing, can_focus=True):
 
     def _cards(self, state: HostState, width: int, lagging: Sequence[str]) -> list[Row]:
         new = partial(msgspec.structs.replace, at=state.now)
-        gpus = [gpu if is_old(state, gpu) else new(gpu) for gpu in state.gpus]
+        gpus = [gpu if behind(state, gpu) else new(gpu) for gpu in state.gpus]
         if self.summary:
             return summary_rows(gpus, state.now, width, lagging, self.marked)
         if self.boxes:
-            return box_rows(gpus, state.now, width, lagging, self.marked)
+            return box_rows(gpus, state.now, width, lagging, self.marked, last_known_s(state))
         if len(state.gpus) > TWO_COLUMNS_ABOVE and self.short:
             half = (width - 2) // 2
             halves = [half_row(gpu, state.now, half, lagging) for gpu in gpus]
@@ -129,10 +130,8 @@ class GpuPane(Choosing, can_focus=True):
         below = [dim(f"Σ {say.gib(sum(used), digits=0)} / {say.gib(sum(total), digits=0)} GiB")]
         if len(used) > 1 and not orphan and max(used) - min(used) >= 103:
             below.append(dim(f" · spread {say.gib(max(used) - min(used))}"))
-        if state.old:
-            heard = state.link.heard_at
-            age = f", {say.age(state.now - heard)} old" if heard is not None else ""
-            below.insert(0, Span(f"last known{age} · ", "warn"))
+        if (old_s := last_known_s(state)) is not None:
+            below.insert(0, Span(f"last known, {say.age(old_s)} old · ", "warn"))
         if orphan:
             below.append(Span(f" · {say.gib(orphan)} GiB orphaned", "orphan"))
         return title, row(*below)

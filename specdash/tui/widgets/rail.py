@@ -120,9 +120,13 @@ def truth_tone(server: Server) -> Tone:
     return "plain"
 
 
-def truth_row(server: Server, width: int, *, with_meter: bool) -> Row:
-    """The sentence of truth; with the meter at the right where the frame does not carry it."""
-    sentence = row(Span(server.truth or "nothing seen yet", truth_tone(server)))
+def truth_row(server: Server, width: int, *, with_meter: bool, old: bool = False) -> Row:
+    """The sentence of truth; with the meter at the right where the frame does not carry it.
+
+    ``old``: its ages are those of the moment when the host was last heard.
+    """
+    then = Span("when last heard: ", "warn") if old and server.truth else Span("")
+    sentence = row(then, Span(server.truth or "nothing seen yet", truth_tone(server)))
     right = meter_row(server, 6, words=False) if with_meter else ()
     return spread(sentence, right, width)
 
@@ -185,7 +189,7 @@ class Rail(Choosing, can_focus=True):
             return []
         framed = width >= FRAMED
         rail = [rail_row(self.server, width, self.marked)] if phases(self.server) else []
-        rows = [*rail, truth_row(self.server, width, with_meter=not framed)]
+        rows = [*rail, truth_row(self.server, width, with_meter=not framed, old=self.state.old)]
         lamps = lamps_row(self.state, self.server, width) if self.tall and self.server.gone_at is None else ()
         return [*rows, lamps] if lamps else rows
 

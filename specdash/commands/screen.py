@@ -106,7 +106,7 @@ class Stage:
 
     async def play(self, sources: Sequence[Source], *, farewell: bool = True) -> int:
         """Show the sources until the operator leaves; returns the exit code."""
-        code = await (self._draw(sources) if self.screen else _narrate(sources))
+        code = await (self._draw(sources) if self.screen else _narrate(sources, self._server))
         left = self.leave(sources) if farewell else 0
         return code or left
 
@@ -158,11 +158,14 @@ class Stage:
         return code or 0
 
 
-async def _narrate(sources: Sequence[Source]) -> int:
-    """One line for each change, until interrupted or until no host can be reached."""
+async def _narrate(sources: Sequence[Source], server: str | None = None) -> int:
+    """One line for each change, until interrupted or until no host can be reached.
+
+    ``server``: the one that was asked for; where there is none of that name, it is said.
+    """
     from specdash.tui.plain import Narrator, given_up
 
-    narrators = [Narrator() for _ in sources]
+    narrators = [Narrator(wanted=server) for _ in sources]
     changed = asyncio.Event()
     ended: list[int] = []
 

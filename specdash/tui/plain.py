@@ -7,14 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from specdash.monitor.alerts import LINK
-from specdash.monitor.serverparts import RailItem
-from specdash.monitor.state import HostState, Server
-from specdash.monitor.words import PHASE_TITLES
+from specdash.monitor.state import HostState
+from specdash.sanitise import clean_line
 from specdash.tui import say
+from specdash.tui.serverlines import ServerLines
 from specdash.wording import unnamed
 
-COUNTER_EVERY_S = 30.0
-"""A counter that moves (37/64 shards) is told at most so often."""
 NEVER_REACHED_S = 30.0
 """A host that has not answered once within this time after the first failure is given up by plain lines."""
 NO_ADDRESS = "ssh_no_address"
@@ -27,16 +25,17 @@ LINK_WORDS = {
     "lost": "connection lost",
     "refused": "no connection",
 }
-MARK_WORDS = {"active": "begins", "done": "done", "failed": "FAILED", "skipped": "skipped"}
 
 
 @dataclass
 class Narrator:
     """Tells what has changed on one host since the picture before."""
 
+    wanted: str | None = None
+    """The server that ``--server`` names: it is said at once where there is none."""
     _before: HostState | None = None
     _link: tuple[str, str | None] = ("", None)
-    _counted: dict[str, float] = field(default_factory=dict)
+    _servers: ServerLines = field(default_factory=ServerLines)
 
     def tell(self, state: HostState) -> list[str]:
         """Lines for what is new; none where nothing is."""
@@ -44,9 +43,11 @@ class Narrator:
         lines = [
             *self._link_lines(state),
             *_host(before, state),
-            *(line for server in state.servers for line in self._server(before, state, server)),
+            *(line for server in state.servers for line in self._servers.tell(before, state, server)),
+            *self._missing(state),
             *_gone(before, state),
             *_alerts(before, state),
+            *_recovered(before, state),
         ]
         stamp = time.strftime("%H:%M:%S", time.localtime(state.now)) if state.now else "--:--:--"
         return [f"{stamp} {state.target} {line}" for line in lines]
@@ -67,28 +68,15 @@ class Narrator:
         never = link.state == "lost" and state.host is None
         yield ("not reached" if never else LINK_WORDS[link.state]) + reason
 
-    def _server(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
-        old = next((s for s in before.servers if s.key == server.key), None) if before else None
-        name = server.name
-        if old is None:
-            facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
-            about = " · ".join(fact for fact in facts if fact)
-            pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
-            yield f"{name}: found, {pid}, {about}; {server.state}: {server.truth}"
+    def _missing(self, state: HostState) -> Iterator[str]:
+        """Once, as soon as it is known which servers run."""
+        if self.wanted is None or state.processes_at is None:
             return
-        yield from (f"{name}: {line}" for line in _marks(old, server))
-        yield from (f"{name}: {line}" for line in self._counter(old, state, server))
-        if old.state != server.state:
-            yield f"{name}: {old.state} → {server.state}: {server.truth}"
-
-    def _counter(self, old: Server, state: HostState, server: Server) -> Iterator[str]:
-        now = server.progress
-        if now is None or now == old.progress or server.phase is None:
-            return
-        last = self._counted.get(server.key)
-        if last is None or state.now - last >= COUNTER_EVERY_S:
-            self._counted[server.key] = state.now
-            yield f"{PHASE_TITLES[server.phase]} {now.done}/{now.total} {now.unit}"
+        wanted, self.wanted = self.wanted, None
+        if not any(wanted in (s.name, str(s.pid), s.key, s.model, str(s.port)) for s in state.servers):
+            names = ", ".join(f"{server.name} (pid {server.pid})" for server in state.servers)
+            here = f"here is {names}" if names else "none runs here"
+            yield f"there is no server {clean_line(wanted)}: {here}"
 
 
 def _host(before: HostState | None, state: HostState) -> Iterator[str]:
@@ -104,23 +92,14 @@ def _host(before: HostState | None, state: HostState) -> Iterator[str]:
         yield f"GPUs: {state.gpu_error}"
 
 
-def _marks(old: Server, server: Server) -> Iterator[str]:
-    marks = {item.phase: item.mark for item in old.rail}
-    for item in server.rail:
-        if item.mark in MARK_WORDS and marks.get(item.phase) != item.mark:
-            yield f"{item.title} {MARK_WORDS[item.mark]}{_took(item)}"
-
-
-def _took(item: RailItem) -> str:
-    return f" after {say.age(item.took_s)}" if item.mark == "done" and item.took_s is not None else ""
-
-
 def _gone(before: HostState | None, state: HostState) -> Iterator[str]:
-    if before is None:
-        return
     keys = {server.key for server in state.servers}
-    yield from (f"{server.name}: no longer shown" for server in before.servers if server.key not in keys)
-    if before.servers and not state.servers:
+    for server in before.servers if before is not None else ():
+        if server.key not in keys:
+            yield f"{server.name}: no longer shown"
+    looked = state.processes_at is not None
+    news = before is None or before.processes_at is None or bool(before.servers)
+    if looked and news and not state.servers:
         yield "no server is running here"
 
 
@@ -129,6 +108,17 @@ def _alerts(before: HostState | None, state: HostState) -> Iterator[str]:
     for alert in state.alerts:
         if alert.key not in known and not alert.key.startswith(LINK):  # the link tells of itself
             yield f"{SEVERITY_WORDS[alert.severity]}: {alert.text}"
+    now = {alert.key for alert in state.alerts}
+    for alert in before.alerts if before is not None else ():
+        if alert.key not in now and not alert.key.startswith(LINK):
+            yield f"no longer so: {alert.text}"
+
+
+def _recovered(before: HostState | None, state: HostState) -> Iterator[str]:
+    """A server that was stalled, crashed or degraded is well again."""
+    if before is not None:
+        known = set(before.events)
+        yield from (event.text for event in state.events if event.kind == "recovery" and event not in known)
 
 
 def given_up(state: HostState) -> bool:

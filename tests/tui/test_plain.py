@@ -4,6 +4,7 @@ import msgspec
 from click.testing import CliRunner
 
 from specdash.monitor.documents import Progress
+from specdash.monitor.serverparts import Step
 from specdash.monitor.state import HostState
 from specdash.tui.plain import NEVER_REACHED_S, Narrator, farewell, given_up
 from tests.tui import states
@@ -127,3 +128,79 @@ def test_connect_refuses_what_it_cannot_do_in_one_line() -> None:
     assert CliRunner().invoke(connect, []).exit_code == 2
     assert [param.name for param in watch.params if param.name == "watch"] == [], "it always does"
     assert {param.name for param in connect.params} - {param.name for param in watch.params} == {"watch"}
+
+
+def test_a_server_that_was_asked_for_and_is_not_here_is_said_once_and_at_once() -> None:
+    def heard(wanted: str, *pictures: HostState) -> list[str]:
+        narrator = Narrator(wanted=wanted)
+        return [line for one in pictures for line in narrator.tell(one) if "there is no server" in line]
+
+    one = states.capture()
+    unlisted = msgspec.structs.replace(one, processes_at=None)
+    [line] = heard("missing\x1b[2J", unlisted, one, later(one, 1))
+    assert line.endswith("there is no server missing: here is sglang:30000 (pid 4242)")
+    assert heard("30000", one) == heard("4242", one) == heard("sglang:30000", one) == []
+    assert heard("x", states.no_server())[0].endswith("there is no server x: none runs here")
+
+
+def test_a_verdict_is_told_with_its_reasons_its_cause_and_what_to_do() -> None:
+    _, lines = told(states.capture(), states.stalled())
+    server = states.stalled().servers[0]
+    [root] = [one for one in server.diagnoses if one.root]
+    because = [line for line in lines if line.startswith("sglang:30000: because ")]
+    assert len(because) >= 2
+    assert any(line.startswith(f"sglang:30000: cause: {root.summary} ({root.key}") for line in lines)
+    assert [line for line in lines if "remedy: " in line] == [
+        f"sglang:30000: remedy: {remedy}" for remedy in root.remedy
+    ]
+
+
+def test_a_server_that_is_found_in_trouble_is_told_with_as_much() -> None:
+    [lines] = told(states.stalled())
+    assert any("because " in line for line in lines)
+    assert any("cause: " in line for line in lines)
+
+
+def test_quiet_for_longer_than_usual_is_told_and_so_is_its_end() -> None:
+    base = states.capture()
+    verdict = base.servers[0].verdict
+    suspect = later(base, 60, verdict=msgspec.structs.replace(verdict, word="suspect", limit_s=120))
+    well = later(base, 70, verdict=msgspec.structs.replace(verdict, word="working"))
+    _, first, then = told(base, suspect, well)
+    assert first[0] == "sglang:30000: verdict suspect, called stalled after 2:00"
+    assert then == ["sglang:30000: verdict working: it moves again"]
+
+
+def test_each_readiness_signal_is_told_when_it_turns() -> None:
+    _, lines = told(states.loading(), states.serving())
+    signals = [line.split("signal ")[1] for line in lines if "signal " in line]
+    assert {one.partition(",")[0] for one in signals} == {"log", "port", "health", "models", "token"}
+    assert all(", yes: " in one for one in signals)
+
+
+def test_steps_finer_than_the_rail_are_told() -> None:
+    old = states.loading()
+    parts = (
+        Step(title="graphs target prefill", mark="done", took_s=39),
+        Step(title="graphs target verify", mark="active"),
+    )
+    _, lines = told(old, later(old, 5, steps=parts))
+    assert lines == [
+        "sglang:30000: step graphs target prefill done after 39 s",
+        "sglang:30000: step graphs target verify begins",
+    ]
+
+
+def test_the_end_of_a_server_and_of_an_alert_are_told() -> None:
+    alone = states.capture()
+    ended = later(alone, 1, gone_at=alone.now, processes=2)
+    _, lines = told(alone, ended)
+    assert lines == ["sglang:30000: its main process, pid 4242, has ended; 2 processes left"]
+    calm = msgspec.structs.replace(states.stalled(), alerts=())
+    _, over = told(states.stalled(), calm)
+    assert over == [f"no longer so: {alert.text}" for alert in states.stalled().alerts]
+
+
+def test_a_host_on_which_nothing_serves_says_so_at_first_sight() -> None:
+    [lines] = told(states.no_server())
+    assert "no server is running here" in lines

@@ -1,0 +1,124 @@
+"""One server as lines, for whoever hears the screen: what it is, then each change with its reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from specdash.monitor.documents import Diagnosis, Reason, Verdict
+from specdash.monitor.serverparts import Lamp, RailItem, Step
+from specdash.monitor.signs import folded, in_words
+from specdash.monitor.state import HostState, Server
+from specdash.monitor.words import PHASE_TITLES
+from specdash.tui import say
+
+COUNTER_EVERY_S = 30.0
+"""A counter that moves (37/64 shards) is told at most so often, by the host's clock."""
+MARK_WORDS = {"active": "begins", "done": "done", "failed": "FAILED", "skipped": "skipped"}
+GRAVE = frozenset({"suspect", "stalled", "crashed", "degraded"})
+"""Verdicts that are told with their reasons."""
+
+
+@dataclass
+class ServerLines:
+    """Tells of the servers of one host."""
+
+    _counted: dict[str, float] = field(default_factory=dict)
+
+    def tell(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
+        """What is new about this server since the picture before."""
+        old = next((one for one in before.servers if one.key == server.key), None) if before else None
+        lines = self._changed(old, state, server) if old is not None else _found(server)
+        yield from (f"{server.name}: {line}" for line in lines)
+
+    def _changed(self, old: Server, state: HostState, server: Server) -> Iterator[str]:
+        yield from _marks(old, server)
+        yield from _parts(old, server)
+        yield from self._counter(old, state, server)
+        yield from _lamps(old.lamps, server.lamps)
+        if old.state != server.state:
+            yield f"{old.state} → {server.state}: {server.truth}"
+        if old.verdict.word != server.verdict.word:
+            yield from _verdict(old.verdict, server)
+        yield from _diagnoses(old.diagnoses, server.diagnoses)
+        if old.gone_at is None and server.gone_at is not None:
+            left = (
+                f"; {say.plural(server.processes, 'process', 'processes')} left" if server.processes else ""
+            )
+            yield f"its main process, pid {server.pid}, has ended{left}"
+
+    def _counter(self, old: Server, state: HostState, server: Server) -> Iterator[str]:
+        now = server.progress
+        if now is None or now == old.progress or server.phase is None:
+            return
+        last = self._counted.get(server.key)
+        if last is None or state.now - last >= COUNTER_EVERY_S:
+            self._counted[server.key] = state.now
+            yield f"{PHASE_TITLES[server.phase]} {now.done}/{now.total} {now.unit}"
+
+
+def _found(server: Server) -> Iterator[str]:
+    facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
+    about = " · ".join(fact for fact in facts if fact)
+    pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
+    yield f"found, {pid}, {about}; {server.state}: {server.truth}"
+    yield from _lamps((), server.lamps)
+    if server.verdict.word in GRAVE:
+        yield from _reasons(server.verdict.reasons)
+    yield from _diagnoses((), server.diagnoses)
+
+
+def _marks(old: Server, server: Server) -> Iterator[str]:
+    marks = {item.phase: item.mark for item in old.rail}
+    for item in server.rail:
+        if item.mark in MARK_WORDS and marks.get(item.phase) != item.mark:
+            yield f"{item.title} {MARK_WORDS[item.mark]}{_took(item)}"
+
+
+def _parts(old: Server, server: Server) -> Iterator[str]:
+    """Steps finer than the rail: ``graphs target verify begins``."""
+    marks = {step.title: step.mark for step in old.steps}
+    phases = {item.title for item in server.rail} | {"ready"}
+    for step in server.steps:
+        if step.mark in MARK_WORDS and marks.get(step.title) != step.mark and step.title not in phases:
+            yield f"step {step.title} {MARK_WORDS[step.mark]}{_took(step)}"
+
+
+def _took(item: RailItem | Step) -> str:
+    return f" after {say.age(item.took_s)}" if item.mark == "done" and item.took_s is not None else ""
+
+
+def _lamps(old: tuple[Lamp, ...], new: tuple[Lamp, ...]) -> Iterator[str]:
+    """A readiness signal that has turned; at first those that say yes, and those that say no."""
+    before = {lamp.name: lamp.says for lamp in old}
+    for lamp in new:
+        if lamp.says in ("yes", "no") and before.get(lamp.name) != lamp.says:
+            yield f"signal {lamp.name}, {lamp.says}: {lamp.value}"
+
+
+def _verdict(old: Verdict, server: Server) -> Iterator[str]:
+    new = server.verdict
+    if new.word in GRAVE:
+        if new.word != server.state:
+            limit = f", called stalled after {say.age(new.limit_s)}" if new.limit_s is not None else ""
+            yield f"verdict {new.word}{limit}"
+        yield from _reasons(new.reasons)
+    elif old.word == "suspect":
+        yield f"verdict {new.word}: it moves again" if new.word == "working" else f"verdict {new.word}"
+
+
+def _reasons(reasons: tuple[Reason, ...]) -> Iterator[str]:
+    yield from (f"because {reason.signal}: {in_words(reason)}" for reason in folded(reasons))
+
+
+def _diagnoses(old: tuple[Diagnosis, ...], new: tuple[Diagnosis, ...]) -> Iterator[str]:
+    known = {(one.key, one.root) for one in old}
+    for one in new:
+        if one.severity == "info" or (one.key, one.root) in known:
+            continue
+        where = f", line {one.line} of its log" if one.line else ""
+        rank = f", {one.rank}" if one.rank else ""
+        yield f"{'cause' if one.root else 'seen'}: {one.summary} ({one.key}{rank}{where})"
+        if one.root:
+            yield from ([f"evidence: {one.evidence}"] if one.evidence else [])
+            yield from (f"remedy: {remedy}" for remedy in one.remedy)

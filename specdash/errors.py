@@ -18,3 +18,7 @@ class SpecdashError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} ({self.hint})" if self.hint else self.message
+
+
+class RequestError(SpecdashError):
+    """The host refused a request, or could not do it; its own words."""

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 from specdash.engines.loader import GENERIC
 from specdash.errors import SpecdashError
+from specdash.intake.rules import default_rules
 from specdash.profile.document import Mistake, Profile
 from specdash.profile.lines import line_of, lines_of
 from specdash.remote.target import parse_target
-from specdash.session.rules import default_rules
 from specdash.wording import nearest
 
 

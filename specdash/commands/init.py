@@ -20,7 +20,7 @@ from specdash.sanitise import clean_line
 if TYPE_CHECKING:
     from specdash.commands.acting import Scene
     from specdash.monitor.state import Server
-    from specdash.profile.draft import Drafted
+    from specdash.operations.draft import Drafted
 
 STDOUT = "-"
 _NEEDED = ("ssh_config", "port", "identity", "jump", "via_openssh", "sudo")
@@ -64,8 +64,8 @@ def _exists(output: str) -> Exists:
 
 
 async def _init(target: str, output: str, given: dict[str, Any]) -> int:
+    from specdash.operations.draft import draft, left_out
     from specdash.profile.document import parse
-    from specdash.profile.draft import draft, left_out
 
     given = {**given, "watch": True, "profile": None, "server": None}
     async with scene(target, given) as here:
@@ -102,11 +102,11 @@ def _keep(text: str, output: str, document: dict[str, Any] | None) -> None:
 
 
 async def _drafted(here: Scene, server: Server) -> Drafted:
+    from specdash.errors import RequestError
     from specdash.operations.acts import Hands
+    from specdash.operations.draft import Drafted, paths_of
     from specdash.operations.found import launch_of
     from specdash.operations.sight import look
-    from specdash.profile.draft import Drafted, paths_of
-    from specdash.session.errands import RequestError
 
     if server.orphaned:  # what is left are workers: they do not say how their server was started
         return Drafted(server=server, found=None)
@@ -124,8 +124,8 @@ async def _drafted(here: Scene, server: Server) -> Drafted:
 
 def _is_main(engine: str, argv: Sequence[str]) -> bool:
     """It is a command line, and not a title that the process has given itself."""
+    from specdash.intake.rules import default_rules
     from specdash.monitor.commandline import program
-    from specdash.session.rules import default_rules
 
     return any(one.engine == engine and one.main.search(program(argv)) for one in default_rules().titles)
 

@@ -50,9 +50,9 @@ def command(
       docker logs vllm 2>&1 | specdash log - --milestones
     """
     from specdash.errors import SpecdashError
+    from specdash.intake.rules import default_rules
     from specdash.monitor.logtext import in_words
     from specdash.sanitise import clean_line
-    from specdash.session.rules import default_rules
 
     rules = default_rules()
     for problem in rules.problems:

@@ -62,7 +62,7 @@ def command(file: Path, **given: Any) -> None:
     """
     from specdash.history.recording import Recording
     from specdash.history.replay import ReplaySource
-    from specdash.session.rules import default_rules
+    from specdash.intake.rules import default_rules
 
     second, still = given["second"], bool(given["screenshot"])
     speed = 0.0 if still else given["speed"] or 1.0

@@ -12,7 +12,7 @@ from specdash.errors import SpecdashError
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
-    from specdash.runbooks.todo import Todo
+    from specdash.history.todo import Todo
 
 
 @click.command(short_help="What was done, when, with what evidence: Markdown, or one HTML page.")

@@ -72,8 +72,8 @@ def limits(width: int) -> Iterator[str]:
 def engines(width: int) -> Iterator[str]:
     """Every engine that is known on this machine, yours too."""
     from specdash.engines.loader import GENERIC
+    from specdash.intake.rules import default_rules
     from specdash.monitor.spans import count as counted
-    from specdash.session.rules import default_rules
 
     for grammar in default_rules().grammars:
         if grammar.name != GENERIC:
@@ -149,7 +149,7 @@ def _row(head: str, text: str, wide: int, width: int, indent: int = 0) -> Iterat
 
 
 def _engine_folder() -> str:
-    from specdash.session.ownengines import folder
+    from specdash.intake.ownengines import folder
 
     return shown_path(folder())
 

@@ -20,10 +20,10 @@ import msgspec
 from specdash import __version__
 from specdash.errors import SpecdashError
 from specdash.history.redaction import Redactor
+from specdash.intake.door import admit
 from specdash.logs.jsonfile import Unwrapper
 from specdash.monitor.frames import AnyFrame, decode
 from specdash.sanitise import clean_line
-from specdash.session.door import admit
 
 SCHEMA: Final = 1
 SUFFIX: Final = ".specdash.gz"

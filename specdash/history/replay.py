@@ -11,13 +11,13 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.history.recording import Recording
+from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Log
 from specdash.monitor.memory import Rules
 from specdash.monitor.observe import acknowledge, snooze, start
 from specdash.monitor.state import HostState
-from specdash.session.intake import take
 
 LONGEST_GAP_S = 30.0
 """A recording ticks every second: a longer gap is a clock that was set, and is not waited for."""

@@ -17,11 +17,11 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.history.runschema import RUNS
+from specdash.history.todo import Todo
 from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
 from specdash.monitor.words import PHASES, Phase
-from specdash.runbooks.todo import Todo
 
 BUSY_S: Final = 0.5
 """How long another program may keep the file to itself before we go on without it."""

@@ -12,12 +12,12 @@ from specdash.bench.fingerprint import launch_of
 from specdash.bench.plan import Workload
 from specdash.bench.record import BASELINE
 from specdash.errors import SpecdashError
+from specdash.intake.rules import grammar_of
 from specdash.monitor.polling import reachable_host
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.work import Measure
-from specdash.session.rules import grammar_of
 
 FRESH_S: Final = 15.0
 """Seconds for which what the server said of its queue is believed."""

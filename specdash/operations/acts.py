@@ -1,7 +1,7 @@
 """What an operation may ask of a host: the picture, and the agent's acting verbs with typed answers.
 
 ``Session`` is an ``Acts`` as it is; tests have a host made of dictionaries. Answers come through the door
-of ``specdash.session.door`` already: their text is clean.
+of ``specdash.intake.door`` already: their text is clean.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
+from specdash.errors import RequestError
 from specdash.monitor.state import HostState
 from specdash.operations import replies
 from specdash.operations.replies_probe import Probe
 from specdash.operations.work import Launch, SignalName, Target
-from specdash.session.errands import RequestError
 
 _T = TypeVar("_T")
 

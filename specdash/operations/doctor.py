@@ -6,12 +6,12 @@ from collections.abc import Iterator
 
 from specdash import __version__
 from specdash.engines.loader import GENERIC
+from specdash.errors import RequestError
+from specdash.intake.rules import default_rules
 from specdash.monitor.state import HostFacts, HostState, Server
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.remote.link import NO_SUDO
-from specdash.session.errands import RequestError
-from specdash.session.rules import default_rules
 
 
 async def examine(acts: Acts, *, watch: bool) -> tuple[Line, ...]:

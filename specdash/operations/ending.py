@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from specdash.errors import RequestError
 from specdash.operations.acts import unfinished
 from specdash.operations.context import Context
 from specdash.operations.replies import Family, Member, Ran, Row, Signalled, short
 from specdash.operations.work import Manage, Outcome, Remove, Signal, Sweep, Target
-from specdash.session.errands import RequestError
 
 PAUSE_S = 0.5
 """Seconds between two looks while something is waited for."""

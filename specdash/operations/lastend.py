@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from specdash.errors import RequestError
+from specdash.intake.rules import default_rules
 from specdash.logs.jsonfile import unwrapped
 from specdash.monitor.documents import Diagnosis
 from specdash.monitor.logverdict import judge_log
@@ -12,8 +14,6 @@ from specdash.monitor.memory import Rules
 from specdash.monitor.reading import begin, finish, read
 from specdash.operations.acts import FILE_LIMIT, Hands
 from specdash.operations.work import Launch
-from specdash.session.errands import RequestError
-from specdash.session.rules import default_rules
 
 OF_FLAGS = frozenset(
     "argv_mangled config_invalid context_too_long draft_hidden_size_mismatch draft_missing kv_cache_too_small"

@@ -6,12 +6,12 @@ import json
 import re
 from typing import Any
 
+from specdash.errors import RequestError
 from specdash.operations.acts import Hands
 from specdash.operations.checks import Line, bad, unknown, warn
 from specdash.operations.checks_model import Folder
 from specdash.operations.commandline import Asked
 from specdash.operations.replies import Stat
-from specdash.session.errands import RequestError
 
 SMALL = 4096
 """A weight file of so few bytes is none."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from specdash.errors import RequestError
 from specdash.monitor.commandline import launch_facts
 from specdash.operations import checks_engine, checks_host, checks_model
 from specdash.operations.acts import Hands, by_unit
@@ -14,7 +15,6 @@ from specdash.operations.context import Context
 from specdash.operations.modelfolder import look
 from specdash.operations.replies_probe import Probe
 from specdash.operations.work import Check, Launch, Outcome
-from specdash.session.errands import RequestError
 
 LASTING = frozenset({"model", "draft", "disk", "ulimits", "driver", "files", "version", "flags"})
 """What is the same before and after the old server is stopped."""

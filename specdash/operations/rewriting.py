@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 
+from specdash.errors import RequestError
 from specdash.operations import edits
 from specdash.operations.acts import unfinished
 from specdash.operations.context import Context
 from specdash.operations.replies import Written
 from specdash.operations.work import Look, Outcome, TakeBack, Write
-from specdash.session.errands import RequestError
 
 
 def digest(data: bytes) -> str:

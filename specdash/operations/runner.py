@@ -9,7 +9,7 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError, SpecdashError
 from specdash.monitor.state import HostState
 from specdash.operations import ending, freeing, preflight, rewriting, starting
 from specdash.operations.acts import Acts, Clock, Hands, RealClock
@@ -32,7 +32,6 @@ from specdash.operations.work import (
     TakeBack,
     Write,
 )
-from specdash.session.errands import RequestError
 
 Publish = Callable[[Plan], None]
 ASKED_S = 2.0

@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from specdash.errors import RequestError
+from specdash.intake.rules import default_rules
 from specdash.monitor.servers import Titles
 from specdash.monitor.state import Server
 from specdash.operations.acts import Hands
 from specdash.operations.managers import Manager, path_of, recognise
 from specdash.operations.replies import Family, Member
 from specdash.operations.work import Target
-from specdash.session.errands import RequestError
-from specdash.session.rules import default_rules
 
 SESSION_ONLY = frozenset(
     "SSH_CLIENT SSH_CONNECTION SSH_TTY SSH_AUTH_SOCK SSH_ASKPASS TERM COLORTERM TMUX TMUX_PANE STY WINDOW"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import asyncio
 
+from specdash.errors import RequestError
 from specdash.monitor.state import Server
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.found import Found, Memory, launch_of
 from specdash.operations.sight import Sight, look, titles
-from specdash.session.errands import RequestError
 
 TRIES = 3
 

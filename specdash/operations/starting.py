@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.errors import RequestError
 from specdash.monitor.commandline import flag
 from specdash.monitor.spans import ago
 from specdash.monitor.state import HostState, Server
@@ -11,7 +12,6 @@ from specdash.monitor.tokens import token_request
 from specdash.operations import remedies
 from specdash.operations.context import Context
 from specdash.operations.work import Ask, Follow, Launch, Outcome, Start
-from specdash.session.errands import RequestError
 
 LOOK_S = 0.5
 EXIT_EVERY_S = 2.0

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from specdash.engines.loader import GENERIC
 from specdash.engines.schema import Rung, Stop
 from specdash.errors import SpecdashError
+from specdash.intake.rules import default_rules
 from specdash.monitor.baseline import DEFAULT_MIB
 from specdash.monitor.state import HostState, Server
 from specdash.operations import ladder
@@ -18,7 +19,6 @@ from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import argv_without_secrets
 from specdash.operations.sight import Sight, look, titles
 from specdash.operations.work import Free, Manage, Signal, Sweep, Target
-from specdash.session.rules import default_rules
 
 _SETTLE_S = 1.0
 _SHELLS = frozenset(

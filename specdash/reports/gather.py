@@ -11,6 +11,7 @@ import msgspec
 from specdash import __version__
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
+from specdash.history.todo import Todo
 from specdash.monitor.serverparts import Mark
 from specdash.monitor.spans import count
 from specdash.monitor.state import Server
@@ -24,7 +25,6 @@ from specdash.runbooks.runs import Run, Runs
 from specdash.runbooks.samples import Sample, sample_of
 from specdash.runbooks.steps import Seen, Step, of_milestone, of_plan, of_todo
 from specdash.runbooks.telling import as_step
-from specdash.runbooks.todo import Todo
 
 if TYPE_CHECKING:
     from specdash.history.replay import ReplaySource
@@ -211,7 +211,7 @@ def of_recording(path: Path) -> Report:
     """What a recording shows: its events, its last start, memory and phases over its time."""
     from specdash.history.recording import Recording
     from specdash.history.replay import ReplaySource
-    from specdash.session.rules import default_rules
+    from specdash.intake.rules import default_rules
 
     source = ReplaySource(Recording(path), default_rules(), speed=0.0)
     source.jump(float("inf"))

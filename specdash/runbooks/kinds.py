@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError, SpecdashError
 from specdash.operations.acts import Hands
 from specdash.operations.plan import Plan, Step
 from specdash.operations.rules import make
@@ -19,7 +19,6 @@ from specdash.runbooks.book import kind_of, seconds
 from specdash.runbooks.doing import LOOK_S, Doing, NotAgreed, Outcome
 from specdash.runbooks.holds import holds
 from specdash.runbooks.operating import operate
-from specdash.session.errands import RequestError
 
 RUN_S = 600.0
 """How long a command may take, where the step does not say."""

@@ -11,11 +11,11 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
+from specdash.history.todo import Todo
 from specdash.monitor.serverparts import Mark
 from specdash.monitor.serverparts import Step as Milestone
 from specdash.operations.plan import Plan
 from specdash.operations.plan import Step as PlanStep
-from specdash.runbooks.todo import Todo
 
 Source: TypeAlias = Literal["runbook", "plan", "start", "todo"]
 OVER: Final[frozenset[Mark]] = frozenset({"done", "failed", "skipped"})

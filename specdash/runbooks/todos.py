@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from specdash.errors import SpecdashError
-from specdash.runbooks import todo as entries
-from specdash.runbooks.todo import Todo, replace
+from specdash.history import todo as entries
+from specdash.history.todo import Todo, replace
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:

@@ -11,12 +11,8 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError
 from specdash.monitor.frames import Reply
-
-
-class RequestError(SpecdashError):
-    """The host refused a request, or could not do it; its own words."""
 
 
 class Errands:

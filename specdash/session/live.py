@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from specdash import __version__
 from specdash.errors import SpecdashError
+from specdash.intake.door import admit
+from specdash.intake.rules import default_rules
+from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Bench, Ending, Glimpse, Hello, Link, Log, Note, Reply
@@ -27,14 +30,11 @@ from specdash.remote.asking import Prompter
 from specdash.remote.link import Link as RemoteLink
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
-from specdash.session.door import admit
 from specdash.session.errands import Errands
 from specdash.session.following import Following
-from specdash.session.intake import take
 from specdash.session.keyring import Commands, Keyring
 from specdash.session.lessons import Lessons
 from specdash.session.orders import Orders
-from specdash.session.rules import default_rules
 
 if TYPE_CHECKING:
     from specdash.operations.offers import Operations

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError, SpecdashError
 from specdash.monitor.state import HostState
 from specdash.operations.journal import Journal
 from specdash.operations.offer import Offer
@@ -18,7 +18,6 @@ from specdash.runbooks.doing import Decision, NotAgreed
 from specdash.runbooks.runs import Run, Runs, RunStep, new_run
 from specdash.runbooks.steps import Step
 from specdash.runbooks.telling import as_step
-from specdash.session.errands import RequestError
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog

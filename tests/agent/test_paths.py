@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specdash.agent.paths import real, shown
+from specdash.intake.door import admit
 from specdash.monitor import frames
 from specdash.sanitise import sanitise
-from specdash.session.door import admit
 from tests.agent.driver import RunningAgent
 
 NASTY = [

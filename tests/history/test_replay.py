@@ -5,9 +5,9 @@ from pathlib import Path
 
 from specdash.history.recording import Recording
 from specdash.history.replay import ReplaySource
+from specdash.intake.rules import default_rules
 from specdash.logs.lens import LogLens
 from specdash.monitor import frames
-from specdash.session.rules import default_rules
 from specdash.session.source import Source
 from tests.history.samples import T0, hello, log, server, tick, written
 

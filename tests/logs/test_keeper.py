@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from specdash.intake.rules import default_rules
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import Glimpse, Log
 from specdash.monitor.observe import start
-from specdash.session.rules import default_rules
 
 PATH = "/var/log/server.log"
 

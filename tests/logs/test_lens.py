@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from specdash.intake.rules import grammar_of
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.lens import LogLens
 from specdash.logs.pattern import PatternError, filtered, searched
-from specdash.session.rules import grammar_of
 
 SGLANG = b"""\
 [2026-11-29 12:33:55 TP0] Init torch distributed begin.

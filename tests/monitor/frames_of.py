@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from specdash.intake.rules import default_rules
 from specdash.monitor.frames import AnyFrame, Gpus, Hello, Http, Log, Processes, Tick
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import observe, start
 from specdash.monitor.samples import Card, CardProcess, Process
 from specdash.monitor.state import HostState, Server
-from specdash.session.rules import default_rules
 
 LOG = "/var/log/sglang.log"
 COMMAND = (

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 
 from specdash.history.recording import SUFFIX, Recording
+from specdash.intake.rules import default_rules
 from specdash.monitor.observe import observe, start
 from specdash.monitor.state import Alert, Server
 from specdash.monitor.words import ALARM_STATES
-from specdash.session.rules import default_rules
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 EPOCH = 1795960000.0

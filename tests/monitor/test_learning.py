@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from specdash.intake.rules import default_rules
 from specdash.monitor.frames import AnyFrame, Link
 from specdash.monitor.learning import Lap, begin_course, follow, summarise
 from specdash.monitor.lesson import kind_of, lesson
@@ -15,7 +16,6 @@ from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn
 from specdash.monitor.reading import begin
 from specdash.monitor.words import Phase
-from specdash.session.rules import default_rules
 from tests.monitor.frames_of import LOG, hello, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, CAPTURE, DIST, LOADED, READY, SHARD, WATCHED, WEIGHTS, told
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from specdash.intake.rules import default_rules
 from specdash.monitor.logsource import log_source
 from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
-from specdash.session.rules import default_rules
 
 TITLES = default_rules().titles
 

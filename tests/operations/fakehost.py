@@ -8,10 +8,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from specdash.errors import RequestError
 from specdash.monitor.documents import Diagnosis, Verdict
 from specdash.monitor.serverparts import Lamp, LampSays, LogSource, Rank
 from specdash.monitor.state import Server
-from specdash.session.errands import RequestError
 from tests.operations.fakeworld import Proc, World
 
 __all__ = ["FakeHost", "Proc", "bystanders", "diagnosis", "server", "sglang"]

@@ -7,12 +7,12 @@ from typing import Any, cast
 import msgspec
 import pytest
 
+from specdash.errors import RequestError
+from specdash.intake import ownengines, rules
 from specdash.monitor.state import HostFacts, HostState, Link
 from specdash.operations import doctor
 from specdash.operations.checks import Line
 from specdash.remote.link import NO_SUDO
-from specdash.session import ownengines, rules
-from specdash.session.errands import RequestError
 
 HOST = HostFacts(name="box", boot="b", user="op", uid=1000, python="3.11.2", agent_pid=7, watch_only=False)
 LIVE = HostState(target="box", host=HOST, link=Link(state="live"))

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError, SpecdashError
 from specdash.monitor.state import Server as SeenServer
 from specdash.operations.acts import Acts
 from specdash.operations.desk import Desk
@@ -21,7 +21,6 @@ from specdash.operations.offers import Operations
 from specdash.operations.sightings import TRIES, Sightings
 from specdash.operations.work import Start
 from specdash.profile.document import Host, Profile, Server, Variant
-from specdash.session.errands import RequestError
 from tests.monitor.logs_of import told
 from tests.operations.fakehost import FakeHost, Proc, diagnosis, server, sglang
 

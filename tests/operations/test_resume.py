@@ -10,14 +10,13 @@ from typing import Any
 
 import pytest
 
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError, SpecdashError
 from specdash.operations import clean, patch, stop
 from specdash.operations.desk import Busy, Desk
 from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
 from specdash.operations.runner import Runner
 from specdash.operations.work import Edit, Launch
-from specdash.session.errands import RequestError
 from tests.operations.fakehost import FakeHost, Proc, bystanders, server, sglang
 
 

@@ -23,12 +23,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 import msgspec
 from textual import events
 
+from specdash.intake.rules import default_rules
+from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
 from specdash.monitor import frames
 from specdash.monitor.observe import start
-from specdash.session.intake import take
-from specdash.session.rules import default_rules
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.widgets.logframe import LogPane

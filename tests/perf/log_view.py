@@ -17,10 +17,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
+from specdash.intake.rules import grammar_of
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.lens import Matches
 from specdash.logs.pattern import searched
-from specdash.session.rules import grammar_of
 from tests.tui.test_logview import Viewer
 
 LINE = (

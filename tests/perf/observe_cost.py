@@ -20,11 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from specdash.history.recording import Recording  # noqa: E402
+from specdash.intake.rules import default_rules  # noqa: E402
 from specdash.monitor.frames import AnyFrame, Gpus, Http, Log, Processes, Tick, decode  # noqa: E402
 from specdash.monitor.memory import Memory  # noqa: E402
 from specdash.monitor.observe import observe, start  # noqa: E402
 from specdash.monitor.samples import Card, CardProcess, Process  # noqa: E402
-from specdash.session.rules import default_rules  # noqa: E402
 from tests.monitor.frames_of import LOG, hello  # noqa: E402
 
 RECORDINGS = ROOT / "tests" / "recordings"

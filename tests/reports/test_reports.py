@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from specdash.commands.report import command
 from specdash.errors import SpecdashError
+from specdash.history.todo import Todo
 from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
 from specdash.operations.plan import Step as PlanStep
@@ -23,7 +24,6 @@ from specdash.reports.model import Diff, Report, clean, stretches
 from specdash.reports.page import page
 from specdash.runbooks.samples import Sample, ServerSample
 from specdash.runbooks.steps import Seen, Step
-from specdash.runbooks.todo import Todo
 from tests.runbooks.scene import Anna, Room
 from tests.tui.actors import DRAFT, serving
 

@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from specdash.errors import RequestError
 from specdash.profile.document import FilePatch, RunbookStep
 from specdash.runbooks.conductor import Conductor
 from specdash.runbooks.doing import NotAgreed, Waits
 from specdash.runbooks.runs import Run
-from specdash.session.errands import RequestError
 from tests.operations.fakehost import FakeHost
 from tests.runbooks.scene import Anna, Room, seen, states_of
 from tests.tui.actors import DRAFT, bury, leftover, serving

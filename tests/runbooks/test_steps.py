@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from specdash.history.todo import Todo
 from specdash.monitor.serverparts import Step as Milestone
 from specdash.operations.plan import Plan
 from specdash.operations.plan import Step as PlanStep
 from specdash.operations.work import Look
 from specdash.runbooks.steps import Step, counted, flat, listed, of_plan
-from specdash.runbooks.todo import Todo
 
 LOOK = Look(path="/x", becomes="")
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from specdash.errors import RequestError
 from specdash.monitor.frames import Reply
-from specdash.session.errands import Errands, RequestError
+from specdash.session.errands import Errands
 
 
 class Agent:

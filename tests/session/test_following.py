@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from specdash.intake.door import admit
 from specdash.monitor.frames import Bench, Reply
-from specdash.session.door import admit
 from specdash.session.following import Following
 
 

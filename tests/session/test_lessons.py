@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from specdash.history.store import Store
+from specdash.intake.rules import default_rules
 from specdash.monitor.frames import AnyFrame, Note
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn, learn_baselines, observe, start
 from specdash.session.lessons import Lessons
 from specdash.session.live import SessionOptions, open_source
-from specdash.session.rules import default_rules
 from tests.monitor.card_frames import sample
 from tests.monitor.frames_of import hello, only_server, process, processes
 from tests.monitor.good_start import WATCHED

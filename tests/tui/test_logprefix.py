@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from specdash.intake.rules import grammar_of
 from specdash.logs.lens import Row as LogRow
 from specdash.logs.pattern import searched
-from specdash.session.rules import grammar_of
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.logline import Form, line_row
 from specdash.tui.widgets.logprefix import Head, head

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from specdash.intake.rules import grammar_of
 from specdash.logs.buffer import LogBuffer
-from specdash.session.rules import grammar_of
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.logrecord import record_of, record_rows, record_title
 

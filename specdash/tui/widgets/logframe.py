@@ -44,7 +44,7 @@ class LogPane(LogReader):
             self.forget_sought()
             self.to_end()
         if server is not None and (self.server is None or self.server.engine != server.engine):
-            from specdash.session.rules import grammar_of  # not needed for the first picture
+            from specdash.intake.rules import grammar_of  # not needed for the first picture
 
             self.grammar = grammar_of(server.engine)
             self.repaint()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from specdash.intake.rules import default_rules
 from specdash.monitor import frames
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.frames import Http
@@ -12,7 +13,6 @@ from specdash.monitor.observe import observe, start
 from specdash.monitor.samples import Process
 from specdash.monitor.servers import discover
 from specdash.monitor.wants import wants
-from specdash.session.rules import default_rules
 
 
 def process(argv: str, pid: int = 10, ppid: int = 1, **more: object) -> Process:

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from specdash.engines.common import default_book, teach
+from specdash.intake import ownengines, rules
 from specdash.monitor.logverdict import judge_log
 from specdash.monitor.observe import start
 from specdash.monitor.reading import begin, finish, read
-from specdash.session import ownengines, rules
 
 TOY = """
 name = "toy"

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from specdash.intake import taking as intake
+from specdash.intake.rules import default_rules
+from specdash.intake.taking import take
 from specdash.monitor.frames import AnyFrame
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import observe, start
-from specdash.session import intake
-from specdash.session.intake import take
-from specdash.session.rules import default_rules
 from tests.monitor.frames_of import gpus, hello, processes, server, tick
 
 

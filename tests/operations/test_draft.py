@@ -9,10 +9,10 @@ import tomli
 
 from specdash.monitor.documents import Verdict
 from specdash.monitor.state import HostFacts, HostState, Server
+from specdash.operations.draft import Drafted, draft, left_out, paths_of
 from specdash.operations.found import Found
 from specdash.operations.work import Launch
 from specdash.profile import document as profiles
-from specdash.profile.draft import Drafted, draft, left_out, paths_of
 from tests.commands.examples import check_command_line
 
 KEY = "sk-abcdefghijklmnop1234"

@@ -8,9 +8,9 @@ from functools import lru_cache
 from specdash.engines.common import default_book, default_limits, teach
 from specdash.engines.grammar import Grammar
 from specdash.engines.loader import grammars
+from specdash.intake import ownengines
 from specdash.monitor.memory import Rules
 from specdash.monitor.servers import Titles
-from specdash.session import ownengines
 
 _NEVER = r"(?!)"
 

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from specdash.history.recording import Recording
+from specdash.intake.door import admit
 from specdash.monitor.frames import Http, Note, Reply, decode
-from specdash.session.door import admit
 
 
 def _nested(depth: int, kind: str) -> str:

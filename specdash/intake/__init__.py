@@ -1,0 +1,1 @@
+"""How frames become a picture, live or replayed: door, rules and taking."""

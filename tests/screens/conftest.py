@@ -1,4 +1,4 @@
-"""A picture that differs says where."""
+"""Pictures do not depend on whoever takes them, and one that differs says where."""
 
 from __future__ import annotations
 
@@ -6,15 +6,33 @@ import difflib
 import html
 import pickle
 import re
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from pytest_textual_snapshot import node_to_report_path  # type: ignore[import-untyped]
+from syrupy.assertion import SnapshotAssertion
 
+from tests.screens.photo import PhotoFile
+from tests.tui.conftest import own_folders as own_folders
 from tests.tui.conftest import still as still
 
 Compare = Callable[..., bool]
+
+
+@pytest.fixture(autouse=True)
+def steady(own_folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times of one zone, and a history in which nothing is."""
+    time.tzset()
+    monkeypatch.setenv("XDG_STATE_HOME", str(own_folders / "history"))
+
+
+@pytest.fixture
+def kept(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    """The picture of before, as text."""
+    return snapshot.use_extension(PhotoFile)
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ def command(shell: str) -> None:
     """Print the script that makes SHELL complete specdash: commands, options, hosts, variants, themes.
 
     Hosts are the profile's and the aliases of ~/.ssh/config; nothing is connected to. bash 4.4 or newer.
+    The folder must be there (mkdir -p), and counts for shells that are started afterwards. zsh looks into
+    ~/.zfunc where ~/.zshrc says fpath=(~/.zfunc $fpath) before its compinit.
 
     \b
     Examples:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from specdash.monitor import answers
+from specdash.monitor import answers, replicas
 from specdash.monitor.case import Case, Judged
 from specdash.monitor.clocks import SLOW_S
 from specdash.monitor.documents import Diagnosis, Reason
@@ -18,6 +18,7 @@ from specdash.monitor.trouble import Trouble
 from specdash.monitor.words import STATE_OF_PHASE
 
 LOST_LOG_S = 120.0
+REPLICA = "replica_stopped"
 
 replace = msgspec.structs.replace
 
@@ -49,6 +50,8 @@ def hampered(case: Case) -> Judged | None:
 def _degradations(case: Case) -> Iterator[str]:
     if case.evidence.phase != "serving":
         return
+    if case.verdict.word == "degraded":
+        yield REPLICA
     for note in case.words.troubles.notes:
         meaning = case.book.meanings.get(note.key)
         if meaning and meaning.state == "degraded" and _still_true(case, note):
@@ -110,7 +113,24 @@ def _warns(case: Case, note: Trouble) -> bool:
     return meaning is not None and meaning.severity == "warning" and meaning.state is None
 
 
+def _of_replicas(case: Case, root: bool) -> Diagnosis:
+    """Which replica is stopped, and by which process."""
+    halted = replicas.stopped_processes(case.evidence)
+    said = say(
+        case.book,
+        REPLICA,
+        engine=case.words.engine,
+        root=root,
+        rank=halted[0].name if halted else None,
+        evidence="; ".join(reason.value for reason in case.verdict.reasons if is_stopped(reason)),
+        fields={"replicas": ", ".join(replicas.stopped(case.evidence))},
+    )
+    return with_pids(said, case.evidence, tuple(one.name for one in halted))
+
+
 def _of_note(case: Case, key: str, root: bool) -> Diagnosis:
+    if key == REPLICA:
+        return _of_replicas(case, root)
     note = next((one for one in case.words.troubles.notes if one.key == key), None)
     if note is None:
         text = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from specdash.monitor import replicas
 from specdash.monitor.documents import Reason, Verdict
 from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.limits import AtOnce, Learned, Limits, Signal, Thresholds, limit_of
@@ -36,9 +37,10 @@ def assess(evidence: Evidence, limits: Limits, learned: Learned | None = None) -
     stopped = [_state_reason(rank) for rank in everyone(evidence) if rank.state == "T"]
     at_once = tuple(_at_once(evidence, limits, quiet_s))
     doubts = tuple(reason for reason in stopped if reason not in at_once)
+    partly: VerdictWord = "degraded" if phase == "serving" and replicas.others_serve(evidence) else "suspect"
     reasons = (*at_once, *doubts, *_reasons(signs, ignored))
     if phase == "serving" and not evidence.busy and not at_once:
-        word = "suspect" if doubts else "ready"
+        word = partly if doubts else "ready"
         idle = _idle(evidence, _reasons(signs, ignored))
         return Verdict(word=word, since_s=quiet_s, limit_s=None, reasons=(*doubts, *idle), by=by)
     held_s = max((reason.age_s for reason in at_once if reason.age_s is not None), default=None)
@@ -53,7 +55,7 @@ def assess(evidence: Evidence, limits: Limits, learned: Learned | None = None) -
     if at_once or (quiet_s is not None and quiet_s >= stalled_s):
         word = "stalled"
     elif doubts:
-        word = "suspect"
+        word = partly
     elif quiet_s is None:
         word = "ready" if phase == "serving" else "unknown"
     elif quiet_s >= suspect_s:
@@ -188,9 +190,15 @@ def _stops_all(evidence: Evidence, rank: RankSeen, quiet_s: float | None, rule: 
     While requests run, two looks that find it so are enough, whatever counter moved just before. A server
     without work has nobody to fail yet, and a start has other ranks that may still be reading.
     """
+    serving = evidence.phase == "serving"
+    if serving and replicas.others_serve(evidence):
+        return False
     if evidence.halted:
         return True
-    serving = evidence.phase == "serving"
+    flat_s = replicas.flat_s(evidence)
+    if serving and evidence.busy and flat_s is not None and replicas.stopped(evidence):
+        # Whether the other replicas wait for this one, the next tokens tell: they come, or they do not.
+        return flat_s >= rule.quiet_s
     if quiet_s is None or (serving and not evidence.busy):
         return (rank.state_age_s or 0.0) >= rule.stopped_rank_s or (serving and evidence.busy and rank.twice)
     return quiet_s >= rule.quiet_s or (serving and rank.twice)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from specdash.monitor import replicas
 from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, ProcessState, RankSeen
 from specdash.monitor.frames import Http
@@ -118,6 +119,12 @@ def _outdated(memory: ServerMemory, now: float) -> bool:
     return looked_at is not None and any(at is not None and at > looked_at for at in moved)
 
 
+def _apart(memory: ServerMemory) -> frozenset[int]:
+    """Stopped processes of one replica: tokens of another do not say that they go on."""
+    halted = [pid for pid, (state, _) in memory.states.items() if state == "T"]
+    return replicas.apart({**memory.others, **memory.names}, halted) if halted else frozenset()
+
+
 def _gpus_of_ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> dict[int, Gpu]:
     """pid → the card that this process owns memory of (the fullest where it owns several)."""
     found: dict[int, Gpu] = {}
@@ -148,14 +155,14 @@ def _main(memory: ServerMemory, now: float) -> RankSeen:
 
 def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[RankSeen, ...]:
     seen = []
-    outdated = _outdated(memory, now)
+    outdated, apart = _outdated(memory, now), _apart(memory)
     for pid, name in sorted(memory.names.items(), key=lambda entry: _order(entry[1])):
         if pid == memory.family.main.pid:
             continue
         state, since = memory.states.get(pid, (None, now))
         if pid in memory.lost:
             state, since = "gone", memory.lost[pid]
-        elif outdated and state != "Z":
+        elif outdated and state != "Z" and pid not in apart:
             state = None
         gpu = gpus.get(pid)
         card = gpu.card if gpu and now - gpu.at <= STALE_S else None
@@ -183,12 +190,12 @@ def _kernel_state(state: str, held_s: float) -> ProcessState | None:
 def _others(memory: ServerMemory, now: float) -> tuple[RankSeen, ...]:
     """The engine's own processes beside its ranks."""
     seen = []
-    outdated = _outdated(memory, now)
+    outdated, apart = _outdated(memory, now), _apart(memory)
     for pid, name in memory.others.items():
         state, since = memory.states.get(pid, (None, now))
         if pid in memory.lost:
             state, since = "gone", memory.lost[pid]
-        elif pid in memory.names or (outdated and state != "Z"):
+        elif pid in memory.names or (outdated and state != "Z" and pid not in apart):
             continue
         held_s = now - since
         seen.append(

@@ -38,6 +38,11 @@ def choose(
     return taken, len(taken) < len(fresh)
 
 
+def is_long(frame: "Json") -> bool:
+    """A frame of these processes may become longer than frames should be."""
+    return len(wire.encode(frame)) > wire.MAX_FRAME // 2
+
+
 def fit(frame: "Json", important: "Collection[int]") -> "Json":
     """Shorten command lines until the frame is as long as frames should be; drop rows if need be."""
     rows = frame["list"]

@@ -43,14 +43,15 @@ class Watched(object):
         self.folder = "%s/%d" % (host.proc, pid)
         # Kept open: half the cost of each look, and it can never show another process of the same number.
         self._stat_fd = os.open(self.folder + "/stat", os.O_RDONLY | os.O_CLOEXEC)
-        self.stat = procfs.Stat(os.pread(self._stat_fd, procfs.SHORT, 0))
+        self._raw = os.pread(self._stat_fd, procfs.SHORT, 0)
+        self.stat = procfs.Stat(self._raw)
         self.started = host.started_at(pid, self.stat.start)
         self.uid = 0
         self.user = ""
         self.denied = False
         self.uvm: "bool | None" = None
         self.uvm_due = 0.0
-        self.sockets: "set[int]" = set()
+        self.sockets: "frozenset[int]" = frozenset()
         self.look_due = 0.0
         self._uvm_pause = UVM_FIRST
         self._fixed: "Json" = {}
@@ -73,7 +74,7 @@ class Watched(object):
     def fingerprint(self) -> "tuple[object, ...]":
         """What an operator must hear of at once when it changes."""
         state = self.stat.state if self.stat.state in "TtZX" else "alive"
-        return (self.pid, self.stat.start, state, tuple(self._argv), frozenset(self.sockets))
+        return (self.pid, self.stat.start, state, self._argv, self.sockets)
 
     @property
     def asleep_in_the_kernel(self) -> bool:
@@ -103,7 +104,9 @@ class Watched(object):
 
     def glance(self, now: float) -> None:
         """Read what moves all the time; none of it blocks. Raises ``GONE`` when the process is no more."""
-        self.stat = procfs.Stat(os.pread(self._stat_fd, procfs.SHORT, 0))
+        raw = os.pread(self._stat_fd, procfs.SHORT, 0)
+        if raw != self._raw:
+            self._raw, self.stat = raw, procfs.Stat(raw)
         self._wchan = self._text("wchan") if self.stat.state == "D" else None
         if now >= self._io_due and not self.denied:
             self._io_due = now + IO_PAUSE

@@ -15,6 +15,7 @@ from specdash.agent.machine import Machine
 from specdash.agent.polls import Polls
 from specdash.agent.processes import Processes
 from specdash.agent.tail import Tails
+from specdash.agent.writer import Writer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,11 +46,12 @@ class Agent(object):
         self.host = host
         self.options = options
         self.outbox = wire.Outbox()
+        self.writer = Writer(self.outbox, stdout_fd)
+        self.outbox.on_news = self.writer.flush
         self._in = stdin_fd
         self._out = stdout_fd
         self._stray = stray_fd
         self._stray_left = STRAY_LINES
-        self._pending = memoryview(b"")
         self._lines = wire.Lines()
         self._heard_at = host.monotonic()
         self._beats = 0
@@ -93,7 +95,6 @@ class Agent(object):
 
     def serve(self) -> None:
         """Say hello and work until stdin ends, nobody reads, or nothing was asked for a minute."""
-        os.set_blocking(self._out, False)
         self.outbox.put(hello(self.host, self.options))
         for crew in self._crews:
             crew.start()
@@ -102,14 +103,14 @@ class Agent(object):
         while True:
             now = self.host.monotonic()
             if now >= next_beat:
-                next_beat = max(next_beat + 1.0, now)
+                next_beat = now // 1.0 + 1.0  # when others wake, too: see pulse
                 self._beat()
                 if now - self._heard_at > quiet_limit:
                     return
                 if self._trims and now - started > self._trims[0] and self.gpus.settled:
                     self._trims.pop(0)
                     frugal.give_back()
-            if not (self._write() and self._wait(next_beat - self.host.monotonic())):
+            if self.writer.ended or not self._wait(next_beat - self.host.monotonic()):
                 return
 
     def close(self) -> None:
@@ -122,8 +123,10 @@ class Agent(object):
         readers = [self._in, self.outbox.wake_fd]
         if self._stray >= 0:
             readers.append(self._stray)
-        writers = [self._out] if self._pending else []
-        ready = select.select(readers, writers, [], max(0.0, seconds))[0]
+        writers = [self._out] if self.writer.full else []
+        ready, room, _ = select.select(readers, writers, [], max(0.0, seconds))
+        if room:
+            self.writer.resume()
         if self.outbox.wake_fd in ready:
             self.outbox.drain_wake()
         if self._stray in ready:
@@ -141,21 +144,6 @@ class Agent(object):
                 self._heard_at = self.host.monotonic()
                 self._obey(line)
         return True
-
-    def _write(self) -> bool:
-        """Write what can be written without waiting; False when nobody reads any more."""
-        try:
-            while True:
-                if not self._pending:
-                    line = self.outbox.take()
-                    if line is None:
-                        return True
-                    self._pending = memoryview(line)
-                self._pending = self._pending[os.write(self._out, self._pending) :]
-        except BlockingIOError:
-            return True
-        except OSError:
-            return False
 
     def _beat(self) -> None:
         self._beats += 1

@@ -3,7 +3,7 @@
 import os
 import threading
 
-from specdash.agent import httpclient, procfs
+from specdash.agent import httpclient, procfs, pulse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,7 +134,8 @@ class Server(object):
         return max(0.0, min(call.due for call in self._calls) - self.host.monotonic())
 
     def _ask(self, client: "httpclient.Client", call: Call) -> None:
-        call.due = self.host.monotonic() + call.every
+        now = self.host.monotonic()
+        call.due = now + pulse.pause(call.every, now)
         if call.path == CONNECT:
             answer = client.connect_only(call.limit)
         else:

@@ -79,6 +79,8 @@ class Processes(object):
         self._list_due = self._calm_from = 0.0
         self._sent: "object" = None
         self._sent_at = 0.0
+        self._crowded = False
+        """The frame may have to be shortened, as long as these processes are there."""
 
     def watch(self, match: "list[str]", env: "list[str]", interval: float) -> None:
         """Follow these from now on. Raises ``wire.BadRequest`` for a bad regular expression."""
@@ -113,7 +115,7 @@ class Processes(object):
             self._find(began)
         self._find_ports(began)
         self._strangers.find(
-            self._listening, self._watched.values(), self._seen.keys() - self._watched.keys()
+            self._listening, self._watched.values(), (pid for pid in self._seen if pid not in self._watched)
         )
         self._observe(names, began)
         self._find_contexts(began)
@@ -257,7 +259,7 @@ class Processes(object):
         for pid, process in self._watched.items():
             process.sockets = self._sockets_of(pid, process) & inodes
 
-    def _sockets_of(self, pid: int, process: Watched) -> "set[int]":
+    def _sockets_of(self, pid: int, process: Watched) -> "frozenset[int]":
         try:
             return self.crew.wait_for(pid, sockets.held, process.folder + "/fd")
         except (OSError, Stuck):
@@ -280,16 +282,20 @@ class Processes(object):
         fingerprint = [process.fingerprint for process in processes]
         if fingerprint == self._sent and now - self._sent_at < AT_MOST_EVERY - 0.05:
             return
-        self._sent, self._sent_at = fingerprint, now
         frame = {
             "t": "processes",
             "at": self.host.now(),
             "list": [process.as_json(self._listening) for process in processes],
             "denied": sum(process.denied for process in processes),
         }
-        matched = {pid for pid, known in self._seen.items() if known.matched}
-        important = {process.pid for process in processes if process.pid in matched or process.sockets}
-        self._send(crowd.fit(frame, important))
+        if fingerprint != self._sent:
+            self._crowded = crowd.is_long(frame)
+        self._sent, self._sent_at = fingerprint, now
+        if self._crowded:
+            matched = {pid for pid, known in self._seen.items() if known.matched}
+            important = {process.pid for process in processes if process.pid in matched or process.sockets}
+            frame = crowd.fit(frame, important)
+        self._send(frame)
 
 
 def user_name(uid: int) -> str:

@@ -155,10 +155,10 @@ def processes(nvml: "Any", handle: "Any") -> "Json":
         listed = _compute_list(nvml, handle)  # processes appeared between the two calls inside
     found = {}
     for process in listed:
-        if not 0 < process.pid <= MAX_PID:
+        pid, size = process.pid, process.usedGpuMemory  # the binding works at each of them
+        if not 0 < pid <= MAX_PID:
             return {}  # the driver's struct is laid out otherwise: no list is better than a wrong one
-        size = process.usedGpuMemory
-        found[int(process.pid)] = None if size is None else int(size) >> 20
+        found[int(pid)] = None if size is None else int(size) >> 20
     return {"processes": [{"pid": pid, "mib": found[pid]} for pid in sorted(found)]}
 
 

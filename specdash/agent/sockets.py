@@ -78,7 +78,7 @@ def address(text: bytes) -> str:
     return socket.inet_ntop(socket.AF_INET if len(words) == 1 else socket.AF_INET6, packed)
 
 
-def held(folder: str) -> "set[int]":
+def held(folder: str) -> "frozenset[int]":
     """Inodes of the sockets behind a process's descriptors (``folder`` is /proc/PID/fd)."""
     inodes = set()
     for name in os.listdir(folder):
@@ -88,4 +88,4 @@ def held(folder: str) -> "set[int]":
             continue
         if match:
             inodes.add(int(match.group(1)))
-    return inodes
+    return frozenset(inodes)

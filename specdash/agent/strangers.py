@@ -25,7 +25,9 @@ class Strangers(object):
         self, listening: "Mapping[int, tuple[int, str]]", known: "Iterable[Watched]", pids: "Iterable[int]"
     ) -> None:
         """``listening``: socket → port and address. ``known``: whose sockets are. ``pids``: the others."""
-        owned = set()
+        if not (self.ports or self.found):
+            return
+        owned: "set[int]" = set()
         for process in known:
             owned.update(process.sockets)
         wanted = frozenset(
@@ -41,13 +43,13 @@ class Strangers(object):
             if held:
                 self._take_up(pid, held)
 
-    def _held(self, pid: int) -> "set[int]":
+    def _held(self, pid: int) -> "frozenset[int]":
         try:
             return self._crew.wait_for(pid, sockets.held, "%s/%d/fd" % (self._host.proc, pid))
         except (OSError, Stuck):
-            return set()  # another user's process: nobody knows
+            return frozenset()  # another user's process: nobody knows
 
-    def _take_up(self, pid: int, held: "set[int]") -> None:
+    def _take_up(self, pid: int, held: "frozenset[int]") -> None:
         try:
             self.found[pid] = Watched(self._host, pid)
         except (OSError, ValueError, IndexError):

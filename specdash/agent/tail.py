@@ -8,7 +8,7 @@ thread reads only as far as the other side has acknowledged.
 import threading
 from collections import deque
 
-from specdash.agent import paths, rotation, tailfile, wire
+from specdash.agent import paths, pulse, rotation, tailfile, wire
 from specdash.agent.crew import Crew, Stuck
 from specdash.agent.tailfile import Opened, Refused
 
@@ -29,7 +29,7 @@ CHUNK = 44 * 1024
 """Bytes read at once: with base64 and the frame's other fields still below 64 KiB."""
 GLIMPSE = 8 * 1024
 """Bytes of the last lines that come before a long backlog: a page, however many escapes are in it."""
-PAUSE, FLOWING_PAUSE = 0.2, 0.5
+PAUSE, FLOWING_PAUSE = 0.25, 0.5
 """Seconds between two looks at a file: a line after a silence is on the screen at once for a person, those
 of a server that prints all the time come together, for each frame costs both sides."""
 MISSING_PAUSE = 1.0
@@ -90,7 +90,7 @@ class Tail(object):
             self._say(now, str(refused))
             self.due = now + MISSING_PAUSE
             return False
-        self.due = now if more else now + (PAUSE if self._silent else FLOWING_PAUSE)
+        self.due = now if more else now + pulse.pause(PAUSE if self._silent else FLOWING_PAUSE, now)
         return more
 
     def hung(self, seconds: float) -> None:

@@ -99,6 +99,8 @@ class Opened(object):
         self._offset = 0
         self.head = b""
         """Its first bytes, as far as they were read."""
+        self._known_head = b"", ""
+        """The head whose fingerprint was asked for last, and that."""
         self._tail = b""
         self._looked_at = 0
         self.passed: "tuple[tuple[str, bytes], ...]" = ()
@@ -139,8 +141,11 @@ class Opened(object):
 
     def known_by(self, raw: bytes = b"") -> "dict[str, str]":
         """The cursor's fingerprints when these bytes will have been sent."""
-        head, tail = (self.head + raw[:HEAD])[:HEAD], (self._tail + raw[-HEAD:])[-HEAD:]
-        return {"head": fingerprint(head), "tail": fingerprint(tail)}
+        tail = (self._tail + raw[-HEAD:])[-HEAD:]
+        if len(self.head) < HEAD or self._known_head[0] != self.head:
+            head = (self.head + raw[:HEAD])[:HEAD]
+            self._known_head = head, fingerprint(head)
+        return {"head": self._known_head[1], "tail": fingerprint(tail)}
 
     def cursor(self) -> "dict[str, Any]":
         """Where to go on after the file was closed."""

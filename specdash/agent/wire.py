@@ -22,6 +22,7 @@ MAX_LOG = 128 * 1024
 
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
+ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
 
 
 def _nothing() -> None:
@@ -46,9 +47,9 @@ def clean(value: "Any") -> "Any":
 def encode(frame: "Json") -> bytes:
     """One frame as a line. Text stays readable; what is not Unicode text becomes U+FFFD."""
     try:
-        return json.dumps(frame, separators=(",", ":"), ensure_ascii=False).encode("utf-8") + b"\n"
+        return ENCODER.encode(frame).encode("utf-8") + b"\n"
     except UnicodeEncodeError:
-        return json.dumps(clean(frame), separators=(",", ":"), ensure_ascii=False).encode("utf-8") + b"\n"
+        return ENCODER.encode(clean(frame)).encode("utf-8") + b"\n"
 
 
 def payload(raw: bytes) -> "Json":
@@ -97,7 +98,7 @@ class Lines(object):
 
 
 class Outbox(object):
-    """Frames on their way out. Any thread puts; the main loop takes.
+    """Frames on their way out. Any thread puts; ``on_news`` is told, and sees that they are taken.
 
     While the link is slow a newer sample takes the place of the older one with its key, so what waits here
     does not grow; log bytes wait behind everything else and hold their reader back.
@@ -113,6 +114,8 @@ class Outbox(object):
         self._hungry = False
         self.on_room: "Callable[[], None]" = _nothing
         """Told when log bytes may be queued again, after ``log_room`` has said no."""
+        self.on_news: "Callable[[], None]" = self.wake
+        """Told of each frame that is queued, in the thread that has put it."""
         self.wake_fd, self._wake_write = os.pipe()
         os.set_blocking(self.wake_fd, False)
         os.set_blocking(self._wake_write, False)
@@ -125,14 +128,14 @@ class Outbox(object):
                 self._serial += 1
                 key = self._serial
             self._frames[key] = line
-        self._signal()
+        self.on_news()
 
     def put_log(self, line: bytes) -> None:
         """Queue an encoded frame of log bytes behind everything else."""
         with self._lock:
             self._logs.append(line)
             self._log_bytes += len(line)
-        self._signal()
+        self.on_news()
 
     def log_room(self) -> bool:
         """Whether log bytes may be queued; after a no ``on_room`` will be called."""
@@ -156,8 +159,13 @@ class Outbox(object):
             self.on_room()
         return line
 
+    @property
+    def waiting(self) -> bool:
+        """There is something to be taken."""
+        return bool(self._frames or self._logs)
+
     def drain_wake(self) -> None:
-        """Forget the wake-ups so far; the main loop is awake and will take what is queued."""
+        """Forget the wake-ups so far: the main loop is awake."""
         try:
             os.read(self.wake_fd, 4096)
         except BlockingIOError:
@@ -169,7 +177,8 @@ class Outbox(object):
         os.close(self.wake_fd)
         os.close(self._wake_write)
 
-    def _signal(self) -> None:
+    def wake(self) -> None:
+        """Wake the main loop."""
         if self._woken:
             return
         self._woken = True

@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import pytest
 
@@ -20,6 +20,8 @@ from specdash.monitor import frames
 from specdash.monitor.frames import Http, Reply
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+PATIENCE_S = 60.0
+"""So long somebody waits for what comes at once on a machine that has time."""
 Handler = Callable[[socket.socket, bytes], bool]
 
 
@@ -31,6 +33,19 @@ def answers(data: bytes, keep: bool = True) -> Handler:
         return keep
 
     return answer
+
+
+def one_request(wire: BinaryIO) -> bytes:
+    """Head and body as they were sent, in however many pieces they came; empty at the end."""
+    head, length = b"", 0
+    while not head.endswith(b"\r\n\r\n"):
+        line = wire.readline()
+        if not line:
+            return b""
+        head += line
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split(b":")[1])
+    return head + wire.read(length)
 
 
 class Served:
@@ -55,8 +70,8 @@ class Served:
             threading.Thread(target=self._talk, args=(sock,), daemon=True).start()
 
     def _talk(self, sock: socket.socket) -> None:
-        with sock, contextlib.suppress(OSError):
-            while request := sock.recv(65536):
+        with sock, sock.makefile("rb") as wire, contextlib.suppress(OSError):
+            while request := one_request(wire):
                 self.requests.append(request)
                 if not self.handler(sock, request):
                     return
@@ -81,7 +96,7 @@ def client(served: Served) -> Client:
 
 
 def get(
-    client: Client, limit: float = 5.0, most: int = 2048, keep: tuple[bytes, ...] = ()
+    client: Client, limit: float = PATIENCE_S, most: int = 2048, keep: tuple[bytes, ...] = ()
 ) -> httpclient.Answer:
     return client.get("/x", limit, most, keep)
 
@@ -120,21 +135,21 @@ def test_an_empty_503_is_an_answer(served: Served, client: Client) -> None:
 def test_nobody_listening_is_refused(served: Served, client: Client) -> None:
     served.close()
     assert get(client).error == "refused"
-    assert client.connect_only(5.0).error == "refused"
+    assert client.connect_only(PATIENCE_S).error == "refused"
 
 
 def test_a_bare_connect_sends_nothing(served: Served, client: Client) -> None:
-    answer = client.connect_only(5.0)
+    answer = client.connect_only(PATIENCE_S)
     assert (answer.error, answer.status) == (None, None)
     assert get(client).error is None
     assert (served.connections, len(served.requests)) == (2, 1)
 
 
 def test_silence_is_a_timeout(served: Served, client: Client) -> None:
-    served.handler = lambda sock, request: served.released.wait(20)
+    served.handler = lambda sock, request: served.released.wait(PATIENCE_S)
     answer = get(client, limit=0.2)
     assert (answer.error, answer.status) == ("timeout", None)
-    assert 200 <= answer.ms < 4000
+    assert answer.ms >= 200
 
 
 @pytest.mark.parametrize("where", ["headers", "body"])
@@ -148,7 +163,7 @@ def test_a_server_that_drips_meets_the_limit(served: Served, client: Client, whe
         return False
 
     served.handler = drip
-    answer = get(client, limit=0.4)
+    answer = get(client, limit=2.0)
     assert answer.error == "timeout"
     assert answer.status == (None if where == "headers" else 200)
 
@@ -175,7 +190,8 @@ def test_what_speaks_no_http_is_named(served: Served, client: Client) -> None:
 
 def test_a_name_that_does_not_exist_is_told() -> None:
     assert (
-        Client("no.such.host.invalid", 1, {}).connect_only(5.0).error == "cannot resolve no.such.host.invalid"
+        Client("no.such.host.invalid", 1, {}).connect_only(PATIENCE_S).error
+        == "cannot resolve no.such.host.invalid"
     )
 
 
@@ -204,7 +220,7 @@ def test_an_endless_body_is_given_up(served: Served, client: Client) -> None:
             sock.sendall(b"z" * 65536)
 
     served.handler = pour
-    answer = get(client, limit=30.0, most=10)
+    answer = get(client, most=10)
     assert (answer.status, answer.body, answer.error) == (200, "z" * 10, "an answer of more than 1 MiB")
 
 
@@ -234,7 +250,7 @@ class Asked:
 
     def answer(self, path: str) -> Http:
         while True:
-            frame = self.frames.get(timeout=10)
+            frame = self.frames.get(timeout=PATIENCE_S)
             if isinstance(frame, Http) and frame.path == path:
                 return frame
 
@@ -247,7 +263,7 @@ def asked() -> Iterator[Asked]:
 
 
 def request(served: Served, *paths: str, **more: Any) -> dict[str, Any]:
-    calls = [{"path": path, "every": 0.2, "limit": 5.0} for path in paths]
+    calls = [{"path": path, "every": 0.2, "limit": PATIENCE_S} for path in paths]
     return {"server": "7:8", "host": "127.0.0.1", "port": served.port, "calls": calls, **more}
 
 
@@ -311,11 +327,11 @@ def test_a_token_is_asked_for_once_per_id(served: Served, asked: Asked) -> None:
     }
     asked.polls.token(wish)
     assert asked.answer("/v1/completions").status == 200
-    reply = asked.frames.get(timeout=10)
+    reply = asked.frames.get(timeout=PATIENCE_S)
     assert isinstance(reply, Reply)
     assert (reply.id, reply.ok) == ("t1", True)
     asked.polls.token(wish)
-    assert asked.frames.get(timeout=10) == reply
+    assert asked.frames.get(timeout=PATIENCE_S) == reply
     sent = b"".join(served.requests)
     assert sent.count(b"POST /v1/completions") == 1
     assert sent.endswith(body.encode())
@@ -334,7 +350,7 @@ def test_a_token_that_fails_says_why(served: Served, asked: Asked) -> None:
         }
     )
     asked.answer("/v1/completions")
-    reply = asked.frames.get(timeout=10)
+    reply = asked.frames.get(timeout=PATIENCE_S)
     assert isinstance(reply, Reply)
     assert (reply.ok, reply.error) == (False, "status 500")
 
@@ -370,3 +386,56 @@ def test_a_key_that_the_request_brings_goes_before_the_variables_and_into_no_fra
     reply = asked.frames.get(timeout=10)
     assert b"Authorization: Bearer s3cret\r\n" in served.requests[0]
     assert "s3cret" not in f"{answer}{reply}"
+
+
+@pytest.mark.parametrize("path", ["/x y", "/x\r\nX-More: 1", "x", "/ü"])
+def test_a_path_that_would_break_the_request_is_refused_before_it_is_sent(
+    served: Served, client: Client, path: str
+) -> None:
+    assert (client.get(path, 5.0, 10, ()).error or "").startswith("no path for a request")
+    assert served.requests == []
+
+
+def test_a_key_with_a_line_end_in_it_is_refused_and_not_told(served: Served) -> None:
+    answer = get(Client("127.0.0.1", served.port, {"Authorization": "Bearer sk-123\n"}))
+    assert answer.error == "the header Authorization cannot hold that value"
+    assert served.requests == []
+
+
+@pytest.mark.parametrize("cut", [1, 3, 1000])
+def test_an_answer_may_come_in_any_pieces_after_an_interim_one(
+    served: Served, client: Client, cut: int
+) -> None:
+    whole = b"HTTP/1.1 102 Processing\r\n\r\n" + OK
+
+    def drip(sock: socket.socket, request: bytes) -> bool:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for at in range(0, len(whole), cut):
+            sock.sendall(whole[at : at + cut])
+        return True
+
+    served.handler = drip
+    assert [(get(client).status, get(client).body) for _ in range(2)] == [(200, "ok")] * 2
+    assert served.connections == 1
+
+
+def test_an_answer_with_more_than_it_announced_costs_the_connection_only(
+    served: Served, client: Client
+) -> None:
+    served.handler = answers(OK + b"HTTP/1.1 500 no answer to anything")
+    for _ in range(2):
+        answer = get(client)
+        assert (answer.status, answer.body, answer.error) == (200, "ok", None)
+    assert served.connections == 2
+
+
+def test_a_chunked_answer_that_breaks_off_is_a_reset(served: Served, client: Client) -> None:
+    head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+    served.handler = answers(head + b"5\r\nhello\r\n", keep=False)
+    answer = get(client)
+    assert (answer.status, answer.body, answer.error) == (200, "hello", "reset")
+
+
+def test_an_address_of_the_sixth_version_stands_in_brackets_in_the_request(served: Served) -> None:
+    client = Client("::1", served.port, {})
+    assert client._request("GET", "/x", b"").split(b"\r\n")[1] == b"Host: [::1]:%d" % served.port

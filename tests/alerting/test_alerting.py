@@ -22,7 +22,7 @@ from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
 from specdash.profile import document as profiles
 from specdash.profile.document import Notify
-from tests.tui import states
+from tests.tui import fakes, states
 
 replace = msgspec.structs.replace
 SECRET = "tgram://123456:ABCDEF-the-secret/789"
@@ -91,7 +91,7 @@ class Post:
 def test_the_herald_listens_to_hosts_and_sends_from_its_own_thread() -> None:
     post, said = Post(), list[str]()
     herald = Herald({"phone": PHONE}, said.append, send=post, clock=lambda: 1_795_960_000.0)
-    source = states.source(_in(CAPTURE, "capturing"))
+    source = fakes.source(_in(CAPTURE, "capturing"))
     herald.attend([source], [None])
     source.set(_in(CAPTURE, "capturing"))
     for picture in (_in(STALLED, "stalled"), _in(STALLED, "stalled"), _in(SERVING, "ready")):

@@ -10,9 +10,9 @@ import pytest
 from specdash.bench.witness import Witness
 from specdash.monitor.serverparts import Figures
 from specdash.monitor.state import HostState, Owner
-from tests.tui import states
+from tests.tui import pieces, states
 
-OURS = Owner(pid=4243, mib=9000, label="TP0", server=states.KEY)
+OURS = Owner(pid=4243, mib=9000, label="TP0", server=pieces.KEY)
 
 
 def _second(at: float, *, running: int = 4, **card: Any) -> HostState:
@@ -21,7 +21,7 @@ def _second(at: float, *, running: int = 4, **card: Any) -> HostState:
         msgspec.structs.replace(
             gpu,
             card=msgspec.structs.replace(gpu.card, **card),
-            owners=(Owner(pid=4243, mib=9000, label="TP0", server=states.KEY),),
+            owners=(Owner(pid=4243, mib=9000, label="TP0", server=pieces.KEY),),
         )
         for gpu in state.gpus
     )
@@ -32,7 +32,7 @@ def _second(at: float, *, running: int = 4, **card: Any) -> HostState:
 
 
 def test_clocks_power_heat_and_throttling_of_the_run() -> None:
-    witness = Witness(states.KEY)
+    witness = Witness(pieces.KEY)
     witness.look(_second(1, sm_mhz=1900, power_w=400.0, temp_c=60, throttle=()))
     witness.look(_second(2, sm_mhz=2000, power_w=600.0, temp_c=80, throttle=("hardware thermal",)))
     seen = witness.during
@@ -45,7 +45,7 @@ def test_clocks_power_heat_and_throttling_of_the_run() -> None:
 
 
 def test_a_picture_without_a_new_sample_counts_nothing_twice() -> None:
-    witness = Witness(states.KEY)
+    witness = Witness(pieces.KEY)
     for running in (1, 9, 9):
         witness.look(_second(1, running=running, sm_mhz=1900))
     seen = witness.during
@@ -58,7 +58,7 @@ def test_a_stranger_on_the_cards_is_named_and_a_display_server_is_not() -> None:
     state = _second(1)
     others = (Owner(pid=77, mib=4000, label="python3"), Owner(pid=5, mib=4, label="Xorg"))
     first = msgspec.structs.replace(state.gpus[0], owners=(*state.gpus[0].owners, *others))
-    witness = Witness(states.KEY)
+    witness = Witness(pieces.KEY)
     witness.look(msgspec.structs.replace(state, gpus=(first, *state.gpus[1:])))
     assert witness.during.foreign == (77,)
 
@@ -75,7 +75,7 @@ def test_seconds_in_which_the_link_was_lost_are_counted_as_unseen() -> None:
         found = msgspec.structs.replace(state.link, state=link, heard_at=heard_at)
         return msgspec.structs.replace(state, now=now, link=found)
 
-    witness = Witness(states.KEY)
+    witness = Witness(pieces.KEY)
     for now, link, heard_at in ((10, "live", None), (14, "lost", 11.0), (20, "connecting", 11.0)):
         witness.look(at(now, link, heard_at))
     assert witness.during.blind_s == 9
@@ -88,7 +88,7 @@ def test_seconds_in_which_the_link_was_lost_are_counted_as_unseen() -> None:
 
 def test_more_requests_than_ours_can_be_are_somebody_elses() -> None:
     def seen(*running: int, ours: int | None = 4) -> Witness:
-        witness = Witness(states.KEY, ours)
+        witness = Witness(pieces.KEY, ours)
         for at, many in enumerate(running, 1):
             witness.look(_second(at, running=many))
         return witness

@@ -3,24 +3,24 @@ from __future__ import annotations
 from specdash.commands.deferred import DeferredSource
 from specdash.errors import SpecdashError
 from specdash.session.source import Source
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 
 
 async def test_it_connects_until_it_runs_and_then_is_the_host() -> None:
-    real = states.source(states.serving())
+    real = fakes.source(states.serving())
     told: list[int] = []
     deferred = DeferredSource("gpubox", lambda: real)
     source: Source = deferred
     undo = source.subscribe(lambda: told.append(1))
     assert source.state.link.state == "connecting"
-    assert source.log(states.KEY) is None
+    assert source.log(pieces.KEY) is None
     source.refresh()
     await source.run()
     assert source.state is real.state
-    assert source.log(states.KEY) is real.logs[states.KEY]
+    assert source.log(pieces.KEY) is real.logs[pieces.KEY]
     real.set(states.stalled())
     assert told == [1]
-    source.acknowledge(f"server:{states.KEY}/stalled")
+    source.acknowledge(f"server:{pieces.KEY}/stalled")
     assert real.acknowledged
     undo()
     await source.stop()
@@ -42,7 +42,7 @@ async def test_one_that_was_stopped_before_it_ran_never_opens() -> None:
 
     def open_() -> Source:
         opened.append(1)
-        return states.source(states.serving())
+        return fakes.source(states.serving())
 
     source = DeferredSource("gpubox", open_)
     await source.stop()

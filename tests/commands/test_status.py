@@ -18,7 +18,8 @@ from specdash.monitor.status import encode, status_document
 from specdash.session import live as session
 from tests.monitor.frames_of import process, processes, run, server
 from tests.monitor.vllm_frames import STOPPED, family, first_look, second_look
-from tests.tui.states import NOW, serving
+from tests.tui.pieces import NOW
+from tests.tui.states import serving
 
 
 class Source:

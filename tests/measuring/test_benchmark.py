@@ -16,9 +16,9 @@ from specdash.measuring.benchmark import Benchmark
 from specdash.measuring.course import Course, Script, Subject
 from specdash.measuring.progress import Progress
 from tests.measuring.scripted import FakeHost, Scripted, good_run
-from tests.tui import states
+from tests.tui import pieces, states
 
-SUBJECT = Subject(host="gpubox", name="vllm:8000", place="on gpubox", server=states.KEY, launch="boot/1:2")
+SUBJECT = Subject(host="gpubox", name="vllm:8000", place="on gpubox", server=pieces.KEY, launch="boot/1:2")
 LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
 
 

@@ -20,7 +20,7 @@ from specdash.measuring.course import (
     subject_of,
     url_of,
 )
-from tests.tui import states
+from tests.tui import pieces, states
 
 LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
 SUBJECT = Subject(host="gpubox", name="vllm:8000", place="on gpubox", variant="eagle3-3", model="target")
@@ -83,8 +83,8 @@ def test_a_found_server_is_measured_where_it_listens() -> None:
     state = states.serving()
     (server,) = state.servers
     subject = subject_of(state, server)
-    assert (subject.variant, subject.server, subject.name) == ("eagle3-3", states.KEY, "sglang:30000")
-    assert subject.launch == f"{subject.boot}/{states.KEY}"
+    assert (subject.variant, subject.server, subject.name) == ("eagle3-3", pieces.KEY, "sglang:30000")
+    assert subject.launch == f"{subject.boot}/{pieces.KEY}"
     assert subject_of(state, server, variant="night").variant == "night"
     assert url_of(server) == "http://127.0.0.1:30000"
     assert url_of(msgspec.structs.replace(server, bind="::1")) == "http://[::1]:30000"

@@ -33,7 +33,7 @@ from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.widgets.logframe import LogPane
 from tests.perf.log_view import lines
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 
 PATH = "/var/log/server.log"
 PIECE = 44 * 1024
@@ -42,7 +42,7 @@ KEYS = ("ctrl+u", "k", "k", "j", "ctrl+u", "ctrl+d", "k", "G")
 """In this order each of them moves the view: a key without anything to show has no paint to wait for."""
 
 
-async def pour(rate: int, source: states.FakeSource, keeper: LogKeeper, told: list[float]) -> None:
+async def pour(rate: int, source: fakes.FakeSource, keeper: LogKeeper, told: list[float]) -> None:
     """A log of so many lines a second, through all that a live session does with it."""
     memory = start("box", default_rules())
     number = offset = 0
@@ -60,7 +60,7 @@ async def pour(rate: int, source: states.FakeSource, keeper: LogKeeper, told: li
             assert isinstance(decoded, frames.Log)
             before, memory = memory, take(memory, decoded)
             keeper.keep(decoded, before, memory)
-            source.logs[states.KEY] = keeper.at(PATH) or LogBuffer()
+            source.logs[pieces.KEY] = keeper.at(PATH) or LogBuffer()
             for changed in source.listeners:
                 changed()
             await asyncio.sleep(0)
@@ -95,9 +95,9 @@ async def press(app: SpecdashApp, took: list[float], cost: list[float]) -> None:
 
 async def measure(rate: int, words: str = "") -> str:
     """One stretch; ``words``: filtered by them meanwhile."""
-    source = states.source(states.serving())
+    source = fakes.source(states.serving())
     keeper = LogKeeper()
-    source.logs[states.KEY] = LogBuffer()
+    source.logs[pieces.KEY] = LogBuffer()
     known, name = themes.resolve(None)
     app = SpecdashApp((source,), themes=known, theme=name, ascii_only=False, quiet=True, hint="")
     took: list[float] = []

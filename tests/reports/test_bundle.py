@@ -15,7 +15,7 @@ from specdash.monitor.samples import KernelLine
 from specdash.monitor.state import HostState
 from specdash.reports import bundle as bundles
 from specdash.reports.bundle import LOG_LINES, bundle, name_of
-from tests.tui import states
+from tests.tui import pieces, states
 
 
 def opened(data: bytes) -> dict[str, str]:
@@ -46,7 +46,7 @@ def test_it_holds_the_verdict_the_values_what_happened_and_what_the_kernel_said(
     state = msgspec.structs.replace(
         states.stalled(),
         events=states.eventful().events,
-        kernel=(KernelLine(at=states.NOW, text="NVRM: Xid 79"),),
+        kernel=(KernelLine(at=pieces.NOW, text="NVRM: Xid 79"),),
     )
     files = of(state)
     assert {"README.txt", "verdict.txt", "status.json", "alerts.txt", "events.txt", "kernel.txt"} == set(

@@ -18,7 +18,7 @@ from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dialogs import host_key_dialog, secret_dialog
 from specdash.tui.widgets.rail import phases
-from tests.tui import panes, states
+from tests.tui import fakes, panes, pieces, states
 from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
 from tests.tui.reading import settle
 
@@ -42,11 +42,11 @@ HANDS = SimpleNamespace(
 """Somebody could act, and nothing is at work."""
 
 
-def source_of(state: HostState, lines: Sequence[str] = LOG_LINES) -> states.FakeSource:
+def source_of(state: HostState, lines: Sequence[str] = LOG_LINES) -> fakes.FakeSource:
     """One host with its log, on which somebody may act."""
-    source = states.source(state, lines)
+    source = fakes.source(state, lines)
     if state.servers and state.servers[0].phase == "serving":
-        source.logs[states.KEY] = serving_log()
+        source.logs[pieces.KEY] = serving_log()
     if not source.watch_only and state.host is not None:
         source.operations = HANDS
     return source

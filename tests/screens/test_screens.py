@@ -18,7 +18,7 @@ from specdash.remote.asking import HostKeyQuestion
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dialogs import host_key_dialog
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
 from tests.tui.reading import SIZES, settle
 
@@ -43,9 +43,9 @@ def steady(monkeypatch: pytest.MonkeyPatch) -> None:
 def app_for(
     state: HostState, lines: Sequence[str] = LOG_LINES, *, theme: str | None = None, ascii_only: bool = False
 ) -> SpecdashApp:
-    source = states.source(state, lines)
+    source = fakes.source(state, lines)
     if state.servers and state.servers[0].phase == "serving":
-        source.logs[states.KEY] = serving_log()
+        source.logs[pieces.KEY] = serving_log()
     if not source.watch_only and state.host is not None:
         source.operations = HANDS
     known, name = themes.resolve(theme)
@@ -145,7 +145,7 @@ def test_several_hosts(snap_compare: Compare) -> None:
     made = (states.stalled, states.serving, states.sick_cards, states.lost, states.never_reached)
     names = ("gpubox", "dgx2", "h200-a", "h200-b", "attic")
     sources = [
-        states.source(msgspec.structs.replace(make(), target=name))
+        fakes.source(msgspec.structs.replace(make(), target=name))
         for make, name in zip(made, names, strict=True)
     ]
     for source in sources:

@@ -7,7 +7,8 @@ import msgspec
 from specdash.monitor.samples import CardHealth, KernelLine
 from specdash.monitor.serverparts import Figures, Latency
 from specdash.monitor.state import HostState, Owner
-from tests.tui.states import NOW, cards, gpu, serving
+from tests.tui.pieces import NOW, cards, gpu
+from tests.tui.states import serving
 
 
 def odd_cards() -> HostState:

@@ -12,7 +12,7 @@ import msgspec
 
 from specdash.commands.screen import Stage
 from specdash.tui.widgets.gpus import GpuPane
-from tests.tui import states
+from tests.tui import fakes, states
 
 
 def crash(self: GpuPane, width: int) -> list[object]:
@@ -20,7 +20,7 @@ def crash(self: GpuPane, width: int) -> list[object]:
     raise KeyError("a bug of ours [/b]")
 
 
-class BusySource(states.FakeSource):
+class BusySource(fakes.FakeSource):
     """A host that never stops changing."""
 
     async def run(self) -> None:
@@ -31,7 +31,7 @@ class BusySource(states.FakeSource):
 
 async def show(name: str) -> int:
     """Show it until the operator leaves."""
-    source = states.source(getattr(states, name)())
+    source = fakes.source(getattr(states, name)())
     if "busy" in sys.argv:
         source = BusySource(state=source.state, logs=source.logs)
     return await Stage(plain=False, theme=None, ascii_only=False).play([source])

@@ -15,7 +15,7 @@ from specdash.tui.paint import text_of, width_of
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.eventlist import event_rows
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle, until
 
@@ -47,7 +47,7 @@ def degraded_with_alert() -> HostState:
     state = states.degraded()
     alert = msgspec.structs.replace(
         states.stalled().alerts[0],
-        key=f"server:{states.KEY}/degraded/1",
+        key=f"server:{pieces.KEY}/degraded/1",
         severity="warning",
         text="it serves, but",
     )
@@ -57,7 +57,7 @@ def degraded_with_alert() -> HostState:
 async def test_each_stall_crash_and_degradation_of_any_host_is_told_once(
     make_app: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    quiet, source = states.source(states.serving()), states.source(states.capture())
+    quiet, source = fakes.source(states.serving()), fakes.source(states.capture())
     app = make_app(quiet, source)
     rung: list[int] = []
     monkeypatch.setattr(app, "bell", lambda: rung.append(1))
@@ -77,7 +77,7 @@ async def test_each_stall_crash_and_degradation_of_any_host_is_told_once(
 
 
 async def test_a_warning_about_a_card_rings_no_bell(make_app: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = make_app(states.source(states.no_server()))
+    app = make_app(fakes.source(states.no_server()))
     ear = Ear(app, monkeypatch)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -88,7 +88,7 @@ async def test_a_warning_about_a_card_rings_no_bell(make_app: Make, monkeypatch:
 async def test_quiet_means_no_bell_no_notification_and_no_title(
     make_app: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = make_app(states.source(states.stalled()), quiet=True)
+    app = make_app(fakes.source(states.stalled()), quiet=True)
     ear = Ear(app, monkeypatch)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -97,7 +97,7 @@ async def test_quiet_means_no_bell_no_notification_and_no_title(
 
 
 async def test_the_title_tells_an_alarm_until_it_is_acknowledged(make_app: Make) -> None:
-    source = states.source(states.stalled())
+    source = fakes.source(states.stalled())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         board = await settle(pilot)
@@ -110,14 +110,14 @@ async def test_the_title_tells_an_alarm_until_it_is_acknowledged(make_app: Make)
 async def test_a_snoozed_alert_may_wait_and_rings_again_when_it_comes_back(
     make_app: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = states.source(states.stalled())
+    source = fakes.source(states.stalled())
     app = make_app(source)
     ear = Ear(app, monkeypatch)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("X")
         await until(pilot, "snoozed for ten minutes")
-        assert source.snoozed == [f"server:{states.KEY}/stalled"]
+        assert source.snoozed == [f"server:{pieces.KEY}/stalled"]
         assert len(ear.notes) == 1
         source.set(states.stalled())
         await settle(pilot)
@@ -125,7 +125,7 @@ async def test_a_snoozed_alert_may_wait_and_rings_again_when_it_comes_back(
 
 
 async def test_what_has_happened_opens_over_the_dashboard_and_grows_while_it_is_read(make_app: Make) -> None:
-    source = states.source(states.eventful())
+    source = fakes.source(states.eventful())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -151,7 +151,7 @@ async def test_what_has_happened_opens_over_the_dashboard_and_grows_while_it_is_
 
 
 async def test_the_list_is_found_by_name_and_by_a_click_on_the_alert_line(make_app: Make) -> None:
-    app = make_app(states.source(states.stalled()))
+    app = make_app(fakes.source(states.stalled()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.click("#alert", offset=(screen_lines(app)[-2].index("52 s ago"), 0))
@@ -200,7 +200,7 @@ def test_a_notification_can_carry_no_code_of_a_host() -> None:
 
 
 async def test_d_writes_one_file_with_all_evidence_and_says_where(make_app: Make, own_folders: Path) -> None:
-    app = make_app(states.source(states.stalled()))
+    app = make_app(fakes.source(states.stalled()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("d")
@@ -218,7 +218,7 @@ async def test_evidence_that_cannot_be_written_says_why(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(files, "write", full)
-    app = make_app(states.source(states.stalled()))
+    app = make_app(fakes.source(states.stalled()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("d")
@@ -228,7 +228,7 @@ async def test_evidence_that_cannot_be_written_says_why(
 async def test_a_newcomer_is_told_what_there_is_to_see_until_there_is_something_to_tell(
     make_app: Make,
 ) -> None:
-    source = states.source(states.capture())
+    source = fakes.source(states.capture())
     app = make_app(
         source, hint="a made-up host (clock × 30): this start will hang, and soon you are told why"
     )

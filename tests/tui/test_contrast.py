@@ -17,7 +17,7 @@ from specdash.tui.paint import Row
 from specdash.tui.themes import load_file, own_variables, shipped_folder
 from specdash.tui.widgets.gpulines import card_row, half_row, number, summary_rows
 from specdash.tui.widgets.planrows import TONES
-from tests.tui import states
+from tests.tui import pieces
 
 AA = 4.5
 """WCAG 2.1, 1.4.3: the least contrast of text."""
@@ -122,11 +122,11 @@ def faint_words(row: Row) -> list[str]:
 
 
 def test_the_faintest_tone_is_for_lines_and_never_for_words() -> None:
-    unknown = states.gpu(0, 12.0)
+    unknown = pieces.gpu(0, 12.0)
     card = msgspec.structs.replace(unknown.card, used_mib=None, util=None, power_w=None, temp_c=None)
     blind = msgspec.structs.replace(unknown, card=card)
-    rows = [card_row(blind, states.NOW, width, ()) for width in (80, 120, 200)]
-    rows += [half_row(blind, states.NOW, 38, ()), *summary_rows([blind, blind], states.NOW, 100, ())]
+    rows = [card_row(blind, pieces.NOW, width, ()) for width in (80, 120, 200)]
+    rows += [half_row(blind, pieces.NOW, 38, ()), *summary_rows([blind, blind], pieces.NOW, 100, ())]
     assert any("?" in span.text for row in rows for span in row)
     assert [faint_words(row) for row in rows if faint_words(row)] == []
     assert number(None, " W", 0).tone == "dim"

@@ -11,7 +11,7 @@ from specdash.monitor.state import HostState
 from specdash.tui.app import SpecdashApp
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
 from tests.tui.reading import SIZES, screen_lines, screen_text, settle, until
@@ -22,7 +22,7 @@ from tests.tui.test_words_on_panes import STATES
 async def test_every_state_fills_the_screen_at_every_size_and_keeps_its_keys(
     make: Callable[[], HostState], make_app: Make
 ) -> None:
-    source = states.source(make())
+    source = fakes.source(make())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         for width, height in [*SIZES, (60, 16), (20, 5)]:
@@ -40,7 +40,7 @@ async def test_every_state_fills_the_screen_at_every_size_and_keeps_its_keys(
 @pytest.mark.parametrize("size", SIZES)
 async def test_all_cards_are_visible_whatever_the_size(size: tuple[int, int], make_app: Make) -> None:
     for make, many in ((states.serving, 8), (states.watch_only, 16)):
-        app = make_app(states.source(make()))
+        app = make_app(fakes.source(make()))
         async with app.run_test(size=size) as pilot:
             await settle(pilot)
             text = screen_text(app)
@@ -49,14 +49,14 @@ async def test_all_cards_are_visible_whatever_the_size(size: tuple[int, int], ma
 
 
 async def test_how_long_the_start_took_stands_in_the_frame(make_app: Make) -> None:
-    app = make_app(states.source(states.serving()))
+    app = make_app(fakes.source(states.serving()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert "ready after 3:57" in screen_text(app)
 
 
 async def test_a_small_window_shows_the_sentence_of_truth_alone(make_app: Make) -> None:
-    app = make_app(states.source(states.stalled()))
+    app = make_app(fakes.source(states.stalled()))
     async with app.run_test(size=(50, 12)) as pilot:
         await settle(pilot)
         text = " ".join(screen_text(app).split())
@@ -70,7 +70,7 @@ async def test_a_small_window_shows_the_sentence_of_truth_alone(make_app: Make) 
 
 
 async def test_resizing_lays_the_panes_out_anew(make_app: Make) -> None:
-    app = make_app(states.source(states.serving()))
+    app = make_app(fakes.source(states.serving()))
     async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)
         assert "─ steps ─" in screen_text(app)
@@ -85,7 +85,7 @@ async def test_resizing_lays_the_panes_out_anew(make_app: Make) -> None:
 
 
 async def test_a_new_picture_is_shown_within_a_frame_and_only_changed_lines_are_drawn(make_app: Make) -> None:
-    source = states.source(states.loading())
+    source = fakes.source(states.loading())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -103,7 +103,7 @@ async def test_a_new_picture_is_shown_within_a_frame_and_only_changed_lines_are_
 async def test_the_panel_of_a_stall_takes_the_place_of_the_cards_only_where_rows_are_few(
     make_app: Make,
 ) -> None:
-    app = make_app(states.source(states.stalled()))
+    app = make_app(fakes.source(states.stalled()))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "TP0 4243" not in screen_text(app)
@@ -120,7 +120,7 @@ async def test_the_panel_of_a_stall_takes_the_place_of_the_cards_only_where_rows
 
 
 async def test_a_crash_leads_the_log_to_its_root_cause_once(make_app: Make) -> None:
-    app = make_app(states.source(states.crashed(), CRASH_LINES))
+    app = make_app(fakes.source(states.crashed(), CRASH_LINES))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         assert "▌ValueError: Warning" in screen_text(app)
@@ -131,7 +131,7 @@ async def test_a_crash_leads_the_log_to_its_root_cause_once(make_app: Make) -> N
 
 
 async def test_a_log_that_cannot_be_read_says_why(make_app: Make) -> None:
-    source = states.source(states.two_servers())
+    source = fakes.source(states.two_servers())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -141,7 +141,7 @@ async def test_a_log_that_cannot_be_read_says_why(make_app: Make) -> None:
 
 
 async def test_servers_are_chosen_on_the_strip_and_the_choice_holds(make_app: Make) -> None:
-    source = states.source(states.two_servers())
+    source = fakes.source(states.two_servers())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -151,7 +151,7 @@ async def test_servers_are_chosen_on_the_strip_and_the_choice_holds(make_app: Ma
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)
         assert "vLLM 0.26.0 · TP1" in screen_lines(app)[0]
-        source.set(msgspec.structs.replace(source.state, now=states.NOW + 1))
+        source.set(msgspec.structs.replace(source.state, now=pieces.NOW + 1))
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)
         await pilot.click("#choices", offset=(3, 0))
@@ -160,7 +160,7 @@ async def test_servers_are_chosen_on_the_strip_and_the_choice_holds(make_app: Ma
 
 
 async def test_two_hosts_are_one_view_and_each_keeps_its_own_state(make_app: Make) -> None:
-    first, second = states.source(states.serving()), states.source(states.watch_only())
+    first, second = fakes.source(states.serving()), fakes.source(states.watch_only())
     app = make_app(first, second)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -174,12 +174,12 @@ async def test_two_hosts_are_one_view_and_each_keeps_its_own_state(make_app: Mak
 
 
 async def test_a_crash_stays_on_the_screen_until_it_is_acknowledged_whatever_starts(make_app: Make) -> None:
-    source = states.source(states.crashed(), CRASH_LINES)
+    source = fakes.source(states.crashed(), CRASH_LINES)
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        fresh = states.server(key="777:1", pid=777, state="loading", phase="weights", truth="working")
-        source.logs["777:1"] = source.logs[states.KEY]
+        fresh = pieces.server(key="777:1", pid=777, state="loading", phase="weights", truth="working")
+        source.logs["777:1"] = source.logs[pieces.KEY]
         source.set(msgspec.structs.replace(source.state, servers=(fresh, *source.state.servers)))
         board = await settle(pilot)
         assert "why it crashed" in screen_text(app)
@@ -194,7 +194,7 @@ async def test_a_crash_stays_on_the_screen_until_it_is_acknowledged_whatever_sta
 
 
 async def test_the_strip_is_entered_by_a_key_moved_on_by_arrows_and_left_by_enter(make_app: Make) -> None:
-    app = make_app(*(states.source(state()) for state in (states.serving, states.stalled, states.lost)))
+    app = make_app(*(fakes.source(state()) for state in (states.serving, states.stalled, states.lost)))
     async with app.run_test(size=(80, 24)) as pilot:
         board = await settle(pilot)
         await pilot.press("0", "right")
@@ -211,31 +211,31 @@ async def test_the_strip_is_entered_by_a_key_moved_on_by_arrows_and_left_by_ente
 
 
 async def test_a_new_server_does_not_take_the_screen_from_a_living_one(make_app: Make) -> None:
-    source = states.source(states.capture())
+    source = fakes.source(states.capture())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        other = states.server(key="1:1", name="vllm:8000", pid=1)
+        other = pieces.server(key="1:1", name="vllm:8000", pid=1)
         source.set(msgspec.structs.replace(source.state, servers=(other, *source.state.servers)))
         await settle(pilot)
         assert "▸sglang:30000" in screen_text(app)
 
 
 async def test_acknowledging_takes_the_newest_alert_away(make_app: Make) -> None:
-    source = states.source(states.stalled())
+    source = fakes.source(states.stalled())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "x acknowledge" in screen_lines(app)[-1]
         await pilot.press("x")
         await settle(pilot)
-        assert source.acknowledged == [f"server:{states.KEY}/stalled"]
+        assert source.acknowledged == [f"server:{pieces.KEY}/stalled"]
         assert screen_lines(app)[-2].strip() == "no alerts"
         assert "x acknowledge" not in screen_lines(app)[-1]
 
 
 async def test_retry_asks_the_source_and_says_so(make_app: Make) -> None:
-    source = states.source(states.lost())
+    source = fakes.source(states.lost())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -246,13 +246,13 @@ async def test_retry_asks_the_source_and_says_so(make_app: Make) -> None:
 
 
 async def test_freezing_holds_the_picture_and_letting_go_shows_the_newest(make_app: Make) -> None:
-    source = states.source(states.loading())
+    source = fakes.source(states.loading())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("space")
         source.set(states.stalled())
-        source.logs[states.KEY].append(b"\nnew line\n")
+        source.logs[pieces.KEY].append(b"\nnew line\n")
         await settle(pilot)
         text = screen_text(app)
         assert "FROZEN" in text
@@ -265,7 +265,7 @@ async def test_freezing_holds_the_picture_and_letting_go_shows_the_newest(make_a
 
 
 async def test_zoom_shows_one_pane_alone_and_escape_brings_all_back(make_app: Make) -> None:
-    app = make_app(states.source(states.serving()))
+    app = make_app(fakes.source(states.serving()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("z")
@@ -285,7 +285,7 @@ async def test_zoom_shows_one_pane_alone_and_escape_brings_all_back(make_app: Ma
 
 
 async def test_on_a_narrow_screen_the_steps_are_a_key_away(make_app: Make) -> None:
-    app = make_app(states.source(states.capture()))
+    app = make_app(fakes.source(states.capture()))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "─ steps" not in screen_text(app)
@@ -296,7 +296,7 @@ async def test_on_a_narrow_screen_the_steps_are_a_key_away(make_app: Make) -> No
 
 
 async def test_help_opens_and_closes_and_the_palette_names_servers_and_themes(make_app: Make) -> None:
-    app = make_app(states.source(states.two_servers()))
+    app = make_app(fakes.source(states.two_servers()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("question_mark")
@@ -315,7 +315,7 @@ async def test_help_opens_and_closes_and_the_palette_names_servers_and_themes(ma
 
 
 async def test_the_keys_of_the_last_line_can_be_clicked(make_app: Make) -> None:
-    app = make_app(states.source(states.serving()))
+    app = make_app(fakes.source(states.serving()))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.click("#keys", offset=(screen_lines(app)[-1].index("? help"), 0))
@@ -324,7 +324,7 @@ async def test_the_keys_of_the_last_line_can_be_clicked(make_app: Make) -> None:
 
 
 async def test_quitting_ends_the_app_and_touches_nothing(make_app: Make) -> None:
-    source = states.source(states.serving())
+    source = fakes.source(states.serving())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -335,7 +335,7 @@ async def test_quitting_ends_the_app_and_touches_nothing(make_app: Make) -> None
 
 
 async def test_under_watch_risky_keys_do_nothing_at_all(make_app: Make) -> None:
-    app = make_app(states.source(states.watch_only()))
+    app = make_app(fakes.source(states.watch_only()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         before = screen_lines(app)[:-2]
@@ -347,7 +347,7 @@ async def test_under_watch_risky_keys_do_nothing_at_all(make_app: Make) -> None:
 
 async def test_ascii_alone_and_nothing_else_is_painted(make_app: Make) -> None:
     for make in (states.serving, states.stalled, states.no_server):
-        source = states.source(make(), ["漢字 ── ✓ 🚀 café", *LOG_LINES])
+        source = fakes.source(make(), ["漢字 ── ✓ 🚀 café", *LOG_LINES])
         app = make_app(source, ascii_only=True)
         async with app.run_test(size=(120, 40)) as pilot:
             await settle(pilot)
@@ -357,15 +357,15 @@ async def test_ascii_alone_and_nothing_else_is_painted(make_app: Make) -> None:
 
 
 async def test_saving_and_copying_write_files_for_you_alone(make_app: Make, own_folders: Path) -> None:
-    source = states.source(states.serving())
-    source.logs[states.KEY] = serving_log(50)
+    source = fakes.source(states.serving())
+    source.logs[pieces.KEY] = serving_log(50)
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+s")
         await pilot.pause()
         saved = own_folders / "sglang-30000.log"
-        assert saved.read_bytes().count(b"\n") == source.logs[states.KEY].lines
+        assert saved.read_bytes().count(b"\n") == source.logs[pieces.KEY].lines
         assert saved.stat().st_mode & 0o777 == 0o600
         assert "61 lines saved" in screen_text(app)
         await pilot.press("slash", *"Memory pool", "enter")
@@ -379,7 +379,7 @@ async def test_saving_and_copying_write_files_for_you_alone(make_app: Make, own_
 async def test_a_vllm_log_is_read_at_80_columns_and_copied_as_it_was_printed(make_app: Make) -> None:
     line = "(Worker_TP0 pid=7) INFO 11-29 17:08:36 [gpu_worker.py:295] Available KV cache memory: 11.2 GiB"
     state = states.watch_only()
-    app = make_app(states.source(state, [line], milestones=False))
+    app = make_app(fakes.source(state, [line], milestones=False))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "17:08:36 TP0  Available KV cache memory: 11.2 GiB" in screen_text(app)
@@ -392,12 +392,12 @@ async def test_a_vllm_log_is_read_at_80_columns_and_copied_as_it_was_printed(mak
 
 
 async def test_a_server_asked_for_that_is_not_there_is_told_with_those_that_are() -> None:
-    app = SpecdashApp([states.source(states.two_servers())], prefer="sglang:9")
+    app = SpecdashApp([fakes.source(states.two_servers())], prefer="sglang:9")
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert "no server sglang:9: here are sglang:30000, vllm:8000: the first is shown" in screen_text(app)
         assert "▸sglang:30000" in screen_text(app)
-    app = SpecdashApp([states.source(states.two_servers())], prefer="8000")
+    app = SpecdashApp([fakes.source(states.two_servers())], prefer="8000")
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)

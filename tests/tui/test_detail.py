@@ -13,7 +13,7 @@ from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.rail import Rail, phases
 from specdash.tui.widgets.startdetail import phase_rows, phase_title, step_rows_of, step_title
 from specdash.tui.widgets.steps import StepsPane
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle
 
@@ -163,7 +163,7 @@ def test_a_step_tells_when_and_where_in_the_log_each_rank_began_and_ended() -> N
 
 
 async def test_j_and_k_choose_a_card_enter_opens_it_and_h_and_l_turn_to_others(make_app: Make) -> None:
-    app = make_app(states.source(states.serving()))
+    app = make_app(fakes.source(states.serving()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         await pilot.press("1", "j", "j", "k", "enter")
@@ -185,7 +185,7 @@ async def test_j_and_k_choose_a_card_enter_opens_it_and_h_and_l_turn_to_others(m
 
 
 async def test_a_sheet_lives_it_shows_the_newest_picture(make_app: Make) -> None:
-    source = states.source(states.serving())
+    source = fakes.source(states.serving())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -202,7 +202,7 @@ async def test_a_sheet_lives_it_shows_the_newest_picture(make_app: Make) -> None
 
 
 async def test_a_click_on_a_card_a_phase_and_a_step_opens_its_sheet(make_app: Make) -> None:
-    app = make_app(states.source(states.checked()))
+    app = make_app(fakes.source(states.checked()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         rail, steps = board.query_one(Rail), board.query_one(StepsPane)
@@ -221,7 +221,7 @@ async def test_a_click_on_a_card_a_phase_and_a_step_opens_its_sheet(make_app: Ma
 
 
 async def test_phases_and_steps_are_chosen_by_key(make_app: Make) -> None:
-    app = make_app(states.source(states.checked()))
+    app = make_app(fakes.source(states.checked()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         board.query_one(Rail).focus()
@@ -235,7 +235,7 @@ async def test_phases_and_steps_are_chosen_by_key(make_app: Make) -> None:
 
 async def test_enter_in_the_log_shows_the_whole_line_as_it_was_printed(make_app: Make) -> None:
     line = "(Worker_TP0 pid=7) INFO 11-29 17:08:36 [gpu_worker.py:295] " + "a long text  with blanks " * 8
-    app = make_app(states.source(states.watch_only(), [line], milestones=False))
+    app = make_app(fakes.source(states.watch_only(), [line], milestones=False))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("enter")
@@ -247,7 +247,7 @@ async def test_enter_in_the_log_shows_the_whole_line_as_it_was_printed(make_app:
 
 
 async def test_the_log_gets_the_focus_once_there_is_one(make_app: Make) -> None:
-    source = states.source(states.connecting())
+    source = fakes.source(states.connecting())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         board = await settle(pilot)
@@ -259,7 +259,7 @@ async def test_the_log_gets_the_focus_once_there_is_one(make_app: Make) -> None:
 
 
 async def test_cards_on_a_shared_line_can_be_reached_one_by_one(make_app: Make) -> None:
-    app = make_app(states.source(states.no_server()))
+    app = make_app(fakes.source(states.no_server()))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("1", "j", "j", "j", "enter")

@@ -9,7 +9,7 @@ from specdash.monitor.serverparts import EnvCell, EnvRow
 from specdash.monitor.state import Server
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.envtable import deviates, env_rows, env_title, ranks_in_words
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import SIZES, screen_text, settle
 
@@ -85,7 +85,7 @@ def test_a_server_of_which_nothing_was_read_says_so() -> None:
 
 
 async def test_v_shows_the_table_at_every_size_and_v_closes_it(make_app: Make) -> None:
-    app = make_app(states.source(states.mixed_environment()))
+    app = make_app(fakes.source(states.mixed_environment()))
     async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)
         for size in SIZES:
@@ -101,7 +101,7 @@ async def test_v_shows_the_table_at_every_size_and_v_closes_it(make_app: Make) -
 
 
 async def test_without_a_server_there_is_nothing_to_look_into(make_app: Make) -> None:
-    app = make_app(states.source(states.no_server()))
+    app = make_app(fakes.source(states.no_server()))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("v")

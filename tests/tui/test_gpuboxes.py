@@ -9,7 +9,7 @@ from specdash.tui.paint import Span, text_of, width_of
 from specdash.tui.widgets.gpuboxes import BOX_ROWS, box_rows, per_line, rows_needed
 from specdash.tui.widgets.gpulines import memory_bar
 from specdash.tui.widgets.gpus import boxes_fit
-from tests.tui import panes, states
+from tests.tui import panes, pieces, states
 
 
 def boxes(state: HostState, width: int) -> list[str]:
@@ -20,7 +20,7 @@ def boxes(state: HostState, width: int) -> list[str]:
 @pytest.mark.parametrize("width", [160, 163, 200, 237])
 @pytest.mark.parametrize("many", [1, 2, 5, 8, 11, 16])
 def test_every_row_of_boxes_ends_at_the_right_edge(many: int, width: int) -> None:
-    state = msgspec.structs.replace(states.serving(), gpus=states.cards(many, 122.0))
+    state = msgspec.structs.replace(states.serving(), gpus=pieces.cards(many, 122.0))
     rows = box_rows(state.gpus, state.now, width)
     assert len(rows) == rows_needed(many, width)
     full = rows[: BOX_ROWS * (many // per_line(many, width))]
@@ -38,7 +38,7 @@ def test_each_card_says_memory_work_clock_and_owner() -> None:
 
 
 def test_a_long_name_loses_its_last_words_not_half_of_one() -> None:
-    gpu = states.gpu(0, 1.0, name="NVIDIA RTX PRO 6000 Blackwell Server Edition")
+    gpu = pieces.gpu(0, 1.0, name="NVIDIA RTX PRO 6000 Blackwell Server Edition")
     state = msgspec.structs.replace(states.serving(), gpus=(gpu,) * 8)
     assert boxes(state, 200)[0].startswith("╭─ 0 RTX PRO 6000 ─")
     assert (
@@ -84,7 +84,7 @@ def test_the_memory_bar_tells_one_owner_from_the_other_and_from_nobody() -> None
 
 
 def test_owners_whose_size_is_not_told_still_fill_the_bar() -> None:
-    gpu = states.cards(1, 70.2)[0]
+    gpu = pieces.cards(1, 70.2)[0]
     untold = msgspec.structs.replace(
         gpu, owners=tuple(msgspec.structs.replace(o, mib=None) for o in gpu.owners)
     )

@@ -8,7 +8,7 @@ from specdash.monitor.state import HostState
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.gpudetail import gpu_rows
 from specdash.tui.widgets.gpuhealth import health_rows
-from tests.tui import panes, states
+from tests.tui import panes, pieces, states
 
 
 def told(state: HostState, index: int = 0, width: int = 116) -> list[str]:
@@ -76,7 +76,7 @@ def test_a_healthy_card_says_so_without_a_colour() -> None:
         index=0, ecc=True, ecc_pending=True, corrected=0, uncorrected=0, corrected_ever=0, uncorrected_ever=0,
         rows_remapped=0, nvlinks=18, nvlinks_up=18, nvlink_errors=0,
     )  # fmt: skip
-    state = msgspec.structs.replace(states.serving(), health={0: (states.NOW, well)})
+    state = msgspec.structs.replace(states.serving(), health={0: (pieces.NOW, well)})
     assert {span.tone for line in health_rows(state, state.gpus[0], 116) for span in line} == {"plain", "dim"}
 
 

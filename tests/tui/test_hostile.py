@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.serverparts import LogSource
 from specdash.monitor.state import Alert, HostState, Owner
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import SIZES, screen_lines, screen_text, settle, until
 
@@ -84,8 +84,8 @@ def poisoned(state: HostState, text: str) -> HostState:
 async def test_no_text_of_a_host_breaks_or_draws_on_the_screen(number: int, make_app: Make) -> None:
     text, (width, height) = NASTY[number], SIZES[number % 2]
     makers = (states.serving, states.stalled, states.crashed, states.no_server, states.lost, states.refused)
-    source = states.source(poisoned(states.serving(), text))
-    app = make_app(source, states.source(states.idle()))
+    source = fakes.source(poisoned(states.serving(), text))
+    app = make_app(source, fakes.source(states.idle()))
     async with app.run_test(size=(width, height)) as pilot:
         for make in makers:
             source.set(poisoned(make(), text))
@@ -104,7 +104,7 @@ def names(folder: Path) -> list[str]:
 
 
 async def test_markup_in_names_is_shown_as_it_is(make_app: Make) -> None:
-    source = states.source(poisoned(states.serving(), "[red]x[/red]"))
+    source = fakes.source(poisoned(states.serving(), "[red]x[/red]"))
     app = make_app(source)
     async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)
@@ -114,7 +114,7 @@ async def test_markup_in_names_is_shown_as_it_is(make_app: Make) -> None:
 
 
 async def test_a_search_for_markup_is_a_search_for_text(make_app: Make) -> None:
-    source = states.source(states.capture(), ["[/b] here", "other"], milestones=False)
+    source = fakes.source(states.capture(), ["[/b] here", "other"], milestones=False)
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -129,7 +129,7 @@ async def test_a_search_for_markup_is_a_search_for_text(make_app: Make) -> None:
 async def test_a_server_name_cannot_choose_where_a_log_is_saved(make_app: Make, own_folders: Path) -> None:
     state = states.capture()
     evil = msgspec.structs.replace(state.servers[0], name="../../../etc/passwd\x00")
-    app = make_app(states.source(msgspec.structs.replace(state, servers=(evil,))))
+    app = make_app(fakes.source(msgspec.structs.replace(state, servers=(evil,))))
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         await pilot.press("ctrl+s")

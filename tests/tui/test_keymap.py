@@ -16,7 +16,7 @@ from specdash.tui.paint import text_of
 from specdash.tui.screens.help import help_rows
 from specdash.tui.widgets.footer import footer_row
 from specdash.tui.widgets.logframe import LogPane
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle
 
@@ -110,7 +110,7 @@ async def test_the_new_key_works_the_old_one_does_not_and_a_mistake_is_said_on_t
     make_app: Make, usual_keys: Path
 ) -> None:
     adopt({"help": ("f1",), "log.follow": ("F",)})
-    app = make_app(states.source(states.serving()), troubles=["keys.toml, line 3: no such action"])
+    app = make_app(fakes.source(states.serving()), troubles=["keys.toml, line 3: no such action"])
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         assert "keys.toml, line 3" in screen_text(app)

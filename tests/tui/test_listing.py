@@ -7,7 +7,7 @@ from pathlib import Path
 from specdash.history.store import Store
 from specdash.tui.screens.todo import TodoDialog
 from specdash.tui.widgets.steps import StepsPane
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle, until
 
@@ -22,7 +22,7 @@ def _entries(folder: Path, target: str) -> list[tuple[str, str, str]]:
 async def test_to_dos_are_written_ticked_moved_edited_and_deleted_by_keys(
     make_app: Make, own_folders: Path
 ) -> None:
-    source = states.source(states.capture())
+    source = fakes.source(states.capture())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -66,7 +66,7 @@ async def test_to_dos_are_written_ticked_moved_edited_and_deleted_by_keys(
 async def test_to_dos_of_the_last_time_are_there_again_and_enter_tells_what_was_seen(
     make_app: Make, own_folders: Path
 ) -> None:
-    source = states.source(states.capture())
+    source = fakes.source(states.capture())
     for press in (["a", "x", "enter"], []):
         app = make_app(source)
         async with app.run_test(size=(80, 24)) as pilot:
@@ -76,7 +76,7 @@ async def test_to_dos_of_the_last_time_are_there_again_and_enter_tells_what_was_
 
 
 async def test_keys_of_the_list_do_nothing_where_nothing_is_chosen(make_app: Make) -> None:
-    app = make_app(states.source(states.capture()))
+    app = make_app(fakes.source(states.capture()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         await pilot.press("3", "D")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from specdash.tui.widgets.logframe import LogPane
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.logs import LOG_LINES, log_of
 from tests.tui.reading import screen_lines, screen_text, settle, until
@@ -18,9 +18,9 @@ LINES = (
 )
 
 
-def _source() -> states.FakeSource:
-    source = states.source(states.serving())
-    source.logs[states.KEY] = log_of(LINES, open_end=False)
+def _source() -> fakes.FakeSource:
+    source = fakes.source(states.serving())
+    source.logs[pieces.KEY] = log_of(LINES, open_end=False)
     return source
 
 
@@ -70,9 +70,9 @@ async def test_a_filter_is_typed_is_shown_plainly_and_esc_takes_it_away(
 async def test_a_long_log_is_saved_without_a_stop_and_holds_no_secret(
     make_app: Make, own_folders: Path
 ) -> None:
-    source = states.source(states.serving())
+    source = fakes.source(states.serving())
     lines = [f"line {number}" for number in range(12_000)]
-    source.logs[states.KEY] = log_of(["--api-key sk-1234567890123456", "\x1b[31mred\x1b[0m", *lines])
+    source.logs[pieces.KEY] = log_of(["--api-key sk-1234567890123456", "\x1b[31mred\x1b[0m", *lines])
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)

@@ -17,8 +17,8 @@ from specdash.tui.widgets import logslices
 from specdash.tui.widgets.logline import hits, time_text
 from specdash.tui.widgets.logreader import LogReader
 from specdash.tui.widgets.painted import TonedScreen
+from tests.tui.pieces import NOW
 from tests.tui.reading import SIZES
-from tests.tui.states import NOW
 
 
 class Viewer(App[None]):

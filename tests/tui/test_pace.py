@@ -8,7 +8,7 @@ from specdash.monitor.state import HostState
 from specdash.tui.pace import REST_S, SOON_S, Pace, Speed
 from specdash.tui.widgets.panel import PanelPane
 from specdash.tui.widgets.steps import StepsPane
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle
 
@@ -71,7 +71,7 @@ def test_news_is_due_at_once_and_what_only_ages_is_not() -> None:
 
 
 async def test_a_picture_that_only_ages_draws_nothing_within_the_second(make_app: Make) -> None:
-    source = states.source(states.stalled())
+    source = fakes.source(states.stalled())
     app = make_app(source)
     clock = Clock()
     async with app.run_test(size=(120, 40)) as pilot:
@@ -86,7 +86,7 @@ async def test_a_picture_that_only_ages_draws_nothing_within_the_second(make_app
         source.set(later(source.state, 0.5))
         board._tick()
         assert not drawn
-        source.logs[states.KEY].append(b"\nsomething new\n")
+        source.logs[pieces.KEY].append(b"\nsomething new\n")
         source.set(later(source.state, 0.1))
         board._tick()
         await pilot.pause()
@@ -100,7 +100,7 @@ async def test_a_picture_that_only_ages_draws_nothing_within_the_second(make_app
 
 async def test_evidence_that_comes_and_goes_does_not_move_the_panes_below(make_app: Make) -> None:
     state = states.stalled()
-    source = states.source(state)
+    source = fakes.source(state)
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -119,7 +119,7 @@ async def test_evidence_that_comes_and_goes_does_not_move_the_panes_below(make_a
 def test_the_clock_of_a_made_up_host_is_told_as_so_many_times_ours() -> None:
     ours = [0.0]
     speed = Speed(lambda: ours[0])
-    made_up = states.picture(host=states.host(simulated=True))
+    made_up = pieces.picture(host=pieces.host(simulated=True))
 
     def after(seconds: float, *, theirs: float, state: HostState) -> tuple[HostState, int | None]:
         ours[0] += seconds

@@ -19,7 +19,7 @@ from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.plan import PlanDialog
 from specdash.tui.widgets.steps import StepsPane
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.actors import HostSource, bury, serving
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle, until
@@ -149,7 +149,7 @@ async def test_cancel_in_a_plan_stops_the_runbook_and_nothing_was_done(
 
 
 async def test_under_watch_only_what_changes_nothing_can_be_run(make_app: Make) -> None:
-    source = states.source(msgspec.structs.replace(states.serving()))
+    source = fakes.source(msgspec.structs.replace(states.serving()))
     source.watch_only = True
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:

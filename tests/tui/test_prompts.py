@@ -10,7 +10,7 @@ from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.prompts import ScreenPrompter
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.reading import screen_text, settle
 
 KEY = HostKeyQuestion(
@@ -26,7 +26,7 @@ PASSWORD = SecretQuestion(kind="password", host="gpubox", prompt="root@gpubox's 
 def asked() -> tuple[SpecdashApp, ScreenPrompter]:
     known, name = themes.resolve(None)
     prompter = ScreenPrompter()
-    app = SpecdashApp([states.source(states.connecting())], themes=known, theme=name, prompter=prompter)
+    app = SpecdashApp([fakes.source(states.connecting())], themes=known, theme=name, prompter=prompter)
     return app, prompter
 
 

@@ -15,20 +15,20 @@ from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_rows
 from tests.operations.fakehost import server as other_server
 from tests.operations.fakeworld import Proc
-from tests.tui import states
+from tests.tui import fakes, pieces
 from tests.tui.actors import HostSource, serving
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle, until
 from tests.tui.test_acting import focused, open_dialog
 
-OLD = states.server(state="stopped", gone_at=states.NOW - 5)
-NEIGHBOUR = states.server(key="9:9", pid=9, name="vllm:8477", engine="vllm", port=8477, state="ready")
-AGAIN = states.server(key="7:7", pid=7, started_at=states.NOW - 2)
-OTHER = msgspec.structs.replace(NEIGHBOUR, key="8:8", pid=8, started_at=states.NOW - 2)
+OLD = pieces.server(state="stopped", gone_at=pieces.NOW - 5)
+NEIGHBOUR = pieces.server(key="9:9", pid=9, name="vllm:8477", engine="vllm", port=8477, state="ready")
+AGAIN = pieces.server(key="7:7", pid=7, started_at=pieces.NOW - 2)
+OTHER = msgspec.structs.replace(NEIGHBOUR, key="8:8", pid=8, started_at=pieces.NOW - 2)
 
 
 def over(*servers: Server, picked: bool = False, alerts: tuple[Alert, ...] = ()) -> str | None:
-    state = states.picture(servers=(OLD, *servers), alerts=alerts)
+    state = pieces.picture(servers=(OLD, *servers), alerts=alerts)
     return takes_over(state, OLD, picked=picked, plan=None)
 
 
@@ -44,7 +44,7 @@ def test_its_own_successor_takes_the_view_and_what_the_operator_ended_waits_for_
 
 
 def test_a_successor_that_died_before_it_was_seen_to_live_takes_the_view() -> None:
-    died = msgspec.structs.replace(AGAIN, state="crashed", gone_at=states.NOW - 1)
+    died = msgspec.structs.replace(AGAIN, state="crashed", gone_at=pieces.NOW - 1)
     alert = Alert(key=f"server:{died.key}/crashed/1", at=1.0, severity="error", text="it", alarm=True)
     assert over(NEIGHBOUR, died, picked=True, alerts=(alert,)) == died.key
 
@@ -87,7 +87,7 @@ async def test_after_a_kill_the_view_stays_and_restart_means_the_same_server(
 
 
 async def test_x_lets_a_stopped_server_go(make_app: Make) -> None:
-    source = states.source(states.picture(servers=(msgspec.structs.replace(OLD, gone_at=None), NEIGHBOUR)))
+    source = fakes.source(pieces.picture(servers=(msgspec.structs.replace(OLD, gone_at=None), NEIGHBOUR)))
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -112,33 +112,33 @@ def _two(shown_ill: bool) -> HostState:
             alarm=True,
         )
 
-    theirs = alarm("9:9", "vllm:8477", "error", states.NOW - 1)
-    own = alarm(states.KEY, "sglang:30000", "warning", states.NOW - 9)
-    return states.picture(alerts=(own, theirs) if shown_ill else (theirs,))
+    theirs = alarm("9:9", "vllm:8477", "error", pieces.NOW - 1)
+    own = alarm(pieces.KEY, "sglang:30000", "warning", pieces.NOW - 9)
+    return pieces.picture(alerts=(own, theirs) if shown_ill else (theirs,))
 
 
-@pytest.mark.parametrize("shown", [states.KEY, "9:9"])
+@pytest.mark.parametrize("shown", [pieces.KEY, "9:9"])
 def test_what_is_wrong_with_the_shown_server_is_told_first_with_a_key_that_acts_on_it(shown: str) -> None:
     told = text_of(alert_row(_two(shown_ill=True), 140, shown=shown))
-    assert ("sglang:30000 crashed" in told) == (shown == states.KEY)
+    assert ("sglang:30000 crashed" in told) == (shown == pieces.KEY)
     assert "— e the next error" in told
 
 
 def test_an_alert_about_another_server_names_the_key_that_goes_there() -> None:
-    told = text_of(alert_row(_two(shown_ill=False), 140, shown=states.KEY))
+    told = text_of(alert_row(_two(shown_ill=False), 140, shown=pieces.KEY))
     assert "vllm:8477 crashed  — 0 goes to it" in told
 
 
 def _many_gone(count: int) -> HostState:
     gone = [
-        states.server(key=f"{n}:1", pid=n, name=f"vllm:{n}", state="crashed", gone_at=states.NOW - n)
+        pieces.server(key=f"{n}:1", pid=n, name=f"vllm:{n}", state="crashed", gone_at=pieces.NOW - n)
         for n in range(1, count + 1)
     ]
     alerts = [
-        Alert(key=f"server:{one.key}/crashed/1", at=states.NOW - 9, severity="error", text="it", alarm=True)
+        Alert(key=f"server:{one.key}/crashed/1", at=pieces.NOW - 9, severity="error", text="it", alarm=True)
         for one in gone
     ]
-    return states.picture(servers=(NEIGHBOUR, *gone), alerts=tuple(alerts))
+    return pieces.picture(servers=(NEIGHBOUR, *gone), alerts=tuple(alerts))
 
 
 def test_more_than_three_that_ended_share_one_cell_that_leads_to_the_newest() -> None:
@@ -153,7 +153,7 @@ def test_more_than_three_that_ended_share_one_cell_that_leads_to_the_newest() ->
 
 
 async def test_all_that_ended_are_acknowledged_by_one_line_of_the_palette(make_app: Make) -> None:
-    source = states.source(_many_gone(5))
+    source = fakes.source(_many_gone(5))
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)

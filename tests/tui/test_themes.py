@@ -20,7 +20,7 @@ from specdash.tui.themes import (
     resolve,
     shipped_folder,
 )
-from tests.tui import states
+from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle, until
 
@@ -120,7 +120,7 @@ def test_a_terminal_of_sixteen_colours_keeps_its_own_ones(monkeypatch: pytest.Mo
 
 async def test_a_broken_file_that_nobody_asked_for_is_said_on_the_screen(own: Path, make_app: Make) -> None:
     write(own, "broken", "primary = 1")
-    app = make_app(states.source(states.serving()), troubles=outfit(None).troubles)
+    app = make_app(fakes.source(states.serving()), troubles=outfit(None).troubles)
     async with app.run_test(size=(200, 50)) as pilot:
         await settle(pilot)
         assert "broken.toml: 'primary' is 1" in screen_text(app)
@@ -128,7 +128,7 @@ async def test_a_broken_file_that_nobody_asked_for_is_said_on_the_screen(own: Pa
 
 async def test_each_host_has_the_colours_of_its_profile_until_others_are_chosen(make_app: Make) -> None:
     known, name = resolve(None)
-    two = [states.source(states.serving()), states.source(states.stalled())]
+    two = [fakes.source(states.serving()), fakes.source(states.stalled())]
     app = SpecdashApp(two, themes=known, theme=name, host_themes=[None, "high-contrast"])
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
@@ -150,7 +150,7 @@ async def test_each_host_has_the_colours_of_its_profile_until_others_are_chosen(
 
 
 async def test_the_palette_shows_a_theme_while_it_is_looked_at(make_app: Make) -> None:
-    app = make_app(states.source(states.serving()))
+    app = make_app(fakes.source(states.serving()))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         for keys, after in ((("escape",), "specdash"), (("enter",), "specdash-light")):
@@ -175,7 +175,7 @@ async def test_no_color_means_no_colour_not_even_grey(
     theme: str, make_app: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    app = make_app(states.source(states.stalled()), theme=theme)
+    app = make_app(fakes.source(states.stalled()), theme=theme)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         strips = app.screen._compositor.render_strips()

@@ -7,13 +7,13 @@ import msgspec
 from specdash.errors import SpecdashError
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.header import header_row
-from tests.tui import states
+from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle, until
 
 
 async def test_a_hollow_lamp_offers_the_key_and_a_solid_one_does_not(make_app: Make) -> None:
-    source = states.source(states.idle())
+    source = fakes.source(states.idle())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -29,7 +29,7 @@ async def test_a_hollow_lamp_offers_the_key_and_a_solid_one_does_not(make_app: M
 
 
 async def test_while_one_token_is_on_its_way_no_second_is_asked_for(make_app: Make) -> None:
-    source = states.source(states.idle())
+    source = fakes.source(states.idle())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
@@ -37,11 +37,11 @@ async def test_while_one_token_is_on_its_way_no_second_is_asked_for(make_app: Ma
         await until(pilot, "asking sglang:30000 for one token")
         await pilot.press("T")
         await until(pilot, "already asking")
-        assert source.asked == [states.KEY]
+        assert source.asked == [pieces.KEY]
 
 
 async def test_a_token_that_came_and_one_that_did_not_are_both_said(make_app: Make) -> None:
-    source = states.source(states.idle())
+    source = fakes.source(states.idle())
     source.answers = [0.84, SpecdashError("status 401", "it wants a key")]
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -54,9 +54,9 @@ async def test_a_token_that_came_and_one_that_did_not_are_both_said(make_app: Ma
 
 
 async def test_under_watch_there_is_no_such_key_but_with_probe(make_app: Make) -> None:
-    state = msgspec.structs.replace(states.idle(), host=states.host(watch_only=True))
+    state = msgspec.structs.replace(states.idle(), host=pieces.host(watch_only=True))
     for probe in (False, True):
-        source = states.source(state)
+        source = fakes.source(state)
         source.probe = probe
         source.answers = [0.1]
         app = make_app(source)
@@ -73,7 +73,7 @@ async def test_under_watch_there_is_no_such_key_but_with_probe(make_app: Make) -
 
 
 async def test_without_a_server_nobody_is_asked(make_app: Make) -> None:
-    source = states.source(states.no_server())
+    source = fakes.source(states.no_server())
     app = make_app(source)
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)

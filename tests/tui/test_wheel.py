@@ -11,7 +11,7 @@ from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.painted import Painted
 from specdash.tui.widgets.panel import PanelPane
 from specdash.tui.widgets.steps import StepsPane
-from tests.tui import panes, states
+from tests.tui import fakes, panes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle
 
@@ -30,8 +30,8 @@ def more(text: str) -> int:
 
 
 async def test_more_cards_than_fit_are_counted_and_scrolled_to(make_app: Make) -> None:
-    many = msgspec.structs.replace(states.serving(), gpus=states.cards(40, 122.0))
-    app = make_app(states.source(many))
+    many = msgspec.structs.replace(states.serving(), gpus=pieces.cards(40, 122.0))
+    app = make_app(fakes.source(many))
     async with app.run_test(size=(120, 30)) as pilot:
         board = await settle(pilot)
         await pilot.press("1", "z")
@@ -59,7 +59,7 @@ async def test_a_panel_that_is_cut_off_says_so(make_app: Make) -> None:
     first = state.servers[0].diagnoses[0]
     long = msgspec.structs.replace(first, remedy=tuple(f"try thing {at}" for at in range(20)))
     server = msgspec.structs.replace(state.servers[0], diagnoses=(long,))
-    app = make_app(states.source(msgspec.structs.replace(state, servers=(server,))))
+    app = make_app(fakes.source(msgspec.structs.replace(state, servers=(server,))))
     async with app.run_test(size=(80, 24)) as pilot:
         board = await settle(pilot)
         assert " more lines" in screen_text(app)
@@ -70,7 +70,7 @@ async def test_a_panel_that_is_cut_off_says_so(make_app: Make) -> None:
 
 
 async def test_the_steps_that_were_left_out_come_back_and_go_again(make_app: Make) -> None:
-    app = make_app(states.source(panes.measured()))
+    app = make_app(fakes.source(panes.measured()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         steps = board.query_one(StepsPane)

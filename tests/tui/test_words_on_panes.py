@@ -29,7 +29,7 @@ from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
 from specdash.tui.widgets.sentence import sentence_rows
 from specdash.tui.widgets.situation import panel_for
 from specdash.tui.widgets.steps import step_rows
-from tests.tui import panes, states
+from tests.tui import panes, pieces, states
 
 STATES: list[Callable[[], HostState]] = [
     states.connecting, states.refused, states.never_reached, states.no_server, states.no_driver,
@@ -79,7 +79,7 @@ def test_the_header_says_state_and_how_long_and_what_kind_of_picture() -> None:
     assert "WATCH" in shown
     assert "LIVE" not in shown
     assert "FROZEN" in text_of(header_row(state, first(state), 120, frozen=True))
-    made_up = states.picture(host=states.host(simulated=True))
+    made_up = pieces.picture(host=pieces.host(simulated=True))
     assert "SIM" in text_of(header_row(made_up, None, 80))
 
 
@@ -111,12 +111,12 @@ def test_each_way_of_not_getting_there_has_its_own_words_and_its_remedy() -> Non
     def told(key: str, reason: str, hint: str | None, state: str = "refused") -> str:
         link = Link(
             state=state,  # type: ignore[arg-type]
-            since=states.NOW - 41,
+            since=pieces.NOW - 41,
             key=key,
             hint=hint,
             reason=f"root@gpubox: {reason} ({hint})" if hint else f"root@gpubox: {reason}",
         )
-        return panel(HostState(target="root@gpubox", now=states.NOW, link=link))
+        return panel(HostState(target="root@gpubox", now=pieces.NOW, link=link))
 
     changed = told("ssh_host_key_changed", "THE HOST KEY HAS CHANGED", "someone may be listening")
     assert changed.startswith(
@@ -217,22 +217,22 @@ def test_every_lamp_of_readiness_is_shown_with_what_it_says() -> None:
 def test_no_card_is_wider_than_its_line(width: int) -> None:
     for make in STATES:
         for gpu in make().gpus:
-            shown = card_row(gpu, states.NOW, width, ("TP3",))
+            shown = card_row(gpu, pieces.NOW, width, ("TP3",))
             assert width_of(shown) <= width + 4 or width < 76
-            assert width_of(half_row(gpu, states.NOW, width // 2, ("TP3",))) <= width // 2
+            assert width_of(half_row(gpu, pieces.NOW, width // 2, ("TP3",))) <= width // 2
 
 
 @pytest.mark.parametrize("width", [76, 116, 196])
 def test_titles_stand_above_their_columns(width: int) -> None:
     titles = text_of(column_titles(width))
-    shown = text_of(card_row(states.serving().gpus[0], states.NOW, width))
+    shown = text_of(card_row(states.serving().gpus[0], pieces.NOW, width))
     assert shown.index("TP0 4243") == titles.index("owner")
     assert shown.index("ok") == titles.index("state")
     assert shown.index("97%") + 3 == titles.index("util") + 4
 
 
 def test_a_card_says_memory_in_gib_work_and_owner() -> None:
-    shown = text_of(card_row(states.serving().gpus[0], states.NOW, 116))
+    shown = text_of(card_row(states.serving().gpus[0], pieces.NOW, 116))
     for part in ("122.0/140.4", "97%", "412 W", "58°", "TP0 4243", "1980 MHz", "ok"):
         assert part in shown
 
@@ -247,29 +247,29 @@ def test_what_is_odd_about_a_card_is_said_and_stands_out() -> None:
     }
     for width in (76, 116, 196):
         for index, (words, tone) in told.items():
-            shown = card_row(cards[index], states.NOW, width)
+            shown = card_row(cards[index], pieces.NOW, width)
             assert [span.tone for span in shown if words in span.text] == [tone], (width, index)
-    assert "?" in text_of(card_row(cards[6], states.NOW, 76)), "not supported is no zero"
-    assert "◀ lags" in text_of(card_row(states.watch_only().gpus[3], states.NOW, 116, ("TP3",)))
-    old = msgspec.structs.replace(cards[0], at=states.NOW - 30)
-    assert "30 s old" in text_of(card_row(old, states.NOW, 116))
+    assert "?" in text_of(card_row(cards[6], pieces.NOW, 76)), "not supported is no zero"
+    assert "◀ lags" in text_of(card_row(states.watch_only().gpus[3], pieces.NOW, 116, ("TP3",)))
+    old = msgspec.structs.replace(cards[0], at=pieces.NOW - 30)
+    assert "30 s old" in text_of(card_row(old, pieces.NOW, 116))
     hidden = msgspec.structs.replace(cards[0], owners=(Owner(pid=7, mib=1, label="pid 7", known=False),))
-    assert "owner not visible" in text_of(card_row(hidden, states.NOW, 196))
+    assert "owner not visible" in text_of(card_row(hidden, pieces.NOW, 196))
     dead = msgspec.structs.replace(hidden.owners[0], ended=True)
     for width in (76, 116, 196):
-        line = text_of(card_row(msgspec.structs.replace(hidden, owners=(dead,)), states.NOW, width))
+        line = text_of(card_row(msgspec.structs.replace(hidden, owners=(dead,)), pieces.NOW, width))
         assert "7's fork holds it" in line, width
 
 
 def test_a_card_is_old_when_the_others_answer_or_no_sample_comes_and_never_by_a_fast_clock() -> None:
     state = states.serving()
-    silent = msgspec.structs.replace(state.gpus[0], at=states.NOW - 30)
+    silent = msgspec.structs.replace(state.gpus[0], at=pieces.NOW - 30)
     some = msgspec.structs.replace(state, gpus=(silent, *state.gpus[1:]))
     assert [is_old(some, gpu) for gpu in some.gpus] == [True] + [False] * 7
-    later = msgspec.structs.replace(state, now=states.NOW + 30)
+    later = msgspec.structs.replace(state, now=pieces.NOW + 30)
     assert all(is_old(later, gpu) for gpu in later.gpus), "no sample for half a minute"
     assert last_known_s(later) == 31
-    fast = msgspec.structs.replace(later, host=states.host(simulated=True))
+    fast = msgspec.structs.replace(later, host=pieces.host(simulated=True))
     assert not any(is_old(fast, gpu) for gpu in fast.gpus), "its clock turns 30 times as fast"
     failed = msgspec.structs.replace(fast, gpu_error="NVML: Unknown Error")
     assert last_known_s(failed) == 31
@@ -350,7 +350,7 @@ def test_the_newest_alert_is_shown_with_age_and_counter_and_no_key_that_does_not
     assert "K kill" not in text_of(alert_row(states.stalled(), 120, watch_only=True))
     assert text_of(alert_row(states.serving(), 80)) == " no alerts"
     alerts = states.stalled().alerts + states.crashed().alerts
-    many = text_of(alert_row(states.picture(alerts=alerts), 120))
+    many = text_of(alert_row(pieces.picture(alerts=alerts), 120))
     assert "crashed" in many
     assert "2 alerts" in many
 
@@ -370,7 +370,7 @@ def test_the_strip_lists_hosts_and_servers_and_marks_the_chosen_one() -> None:
 
 def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
     hosts = (states.sick_cards(), states.stalled(), states.loading(), states.lost(), states.never_reached())
-    shown = lines(strip_rows(hosts, Choice(0, states.KEY), 200, 4))
+    shown = lines(strip_rows(hosts, Choice(0, pieces.KEY), 200, 4))
     for told in (
         "▸● gpubox ● READY  GPU 1 ORPHAN +3",
         " ● gpubox ✖ STALLED  ✖1  graphs 4/8",
@@ -403,12 +403,12 @@ def test_each_situation_says_what_is_going_on() -> None:
 
 
 def test_before_the_list_of_processes_has_come_nobody_says_that_there_is_no_server() -> None:
-    fresh = states.picture(link=Link(state="live", since=states.NOW - 1), processes_at=None)
+    fresh = pieces.picture(link=Link(state="live", since=pieces.NOW - 1), processes_at=None)
     assert "looking for" in panel(fresh)
     assert "no server" not in text_of(header_row(fresh, None, 120))
     assert "no server" not in lines(sentence_rows(fresh, None, 50))
     assert "no server" not in lines(strip_rows((fresh, fresh), None, 120, 4))
-    waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=states.NOW - 12))
+    waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=pieces.NOW - 12))
     assert "not sent its list of processes for 12 s" in panel(waiting)
 
 
@@ -464,7 +464,7 @@ def test_stopped_degraded_and_suspect_have_their_own_words() -> None:
     verdict = msgspec.structs.replace(
         first(states.stalled()).verdict, word="suspect", since_s=70, limit_s=120
     )
-    suspect = states.picture(servers=(msgspec.structs.replace(server, verdict=verdict),))
+    suspect = pieces.picture(servers=(msgspec.structs.replace(server, verdict=verdict),))
     assert "quiet for longer than usual" in panel(suspect)
     assert "called stalled after 2:00" in panel(suspect)
 
@@ -523,7 +523,7 @@ def test_what_a_dead_server_left_behind_has_a_key_of_its_own() -> None:
 
 def test_a_host_without_python_says_so_where_the_eye_looks() -> None:
     state = states.serving()
-    by_shell = msgspec.structs.replace(state, host=msgspec.structs.replace(states.host(), python=""))
+    by_shell = msgspec.structs.replace(state, host=msgspec.structs.replace(pieces.host(), python=""))
     for width in (80, 120, 200):
         line = text_of(header_row(by_shell, by_shell.servers[0], width))
         assert "NO PYTHON" in line

@@ -80,7 +80,13 @@ def _list(found: Sequence[Measured]) -> Iterator[str]:
 @click.option("--requests", is_flag=True, help="Its raw records as JSON lines.")
 @_JSON
 def show(run: int, requests: bool, as_json: bool) -> None:
-    """Figures, load, host and fingerprint of RUN."""
+    """Figures, load, host and fingerprint of RUN.
+
+    \b
+    Examples:
+      specdash runs show 12
+      specdash runs show 12 --requests
+    """
     with history() as kept:
         found = kept.get(run)
         records = kept.records(run) if requests else ()
@@ -101,7 +107,12 @@ def show(run: int, requests: bool, as_json: bool) -> None:
 @_NUMBERS
 @click.option("--yes", is_flag=True, help="Without asking.")
 def delete(runs: tuple[int, ...], yes: bool) -> None:
-    """Forget the runs RUN…; nothing brings them back."""
+    """Forget the runs RUN…; nothing brings them back.
+
+    \b
+    Examples:
+      specdash runs delete 12 13
+    """
     if not yes:
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise Refused("delete was not confirmed", "--yes does it without asking")
@@ -119,7 +130,12 @@ def delete(runs: tuple[int, ...], yes: bool) -> None:
 @click.argument("run", type=click.IntRange(1))
 @click.argument("name")
 def rename(run: int, name: str) -> None:
-    """Call RUN by NAME; compare finds it by that, too."""
+    """Call RUN by NAME; compare finds it by that, too.
+
+    \b
+    Examples:
+      specdash runs rename 12 night
+    """
     with history() as kept:
         kept.rename(run, word(name))
 
@@ -129,7 +145,13 @@ def rename(run: int, name: str) -> None:
 @_NUMBERS
 @click.option("--off", is_flag=True, help="Take it off.")
 def tag(tag: str, runs: tuple[int, ...], off: bool) -> None:
-    """Put TAG on the runs RUN…; compare and runs --tag find them by it."""
+    """Put TAG on the runs RUN…; compare and runs --tag find them by it.
+
+    \b
+    Examples:
+      specdash runs tag ring 12 13
+      specdash runs tag ring 13 --off
+    """
     with history() as kept:
         for number in runs:
             kept.tag(number, [word(tag)], off=off)
@@ -138,7 +160,12 @@ def tag(tag: str, runs: tuple[int, ...], off: bool) -> None:
 @command.command(short_help="Forget the raw records of old runs; their figures stay.")
 @click.option("--older-than", type=Number(0, 36_500), default=90, metavar="DAYS", show_default=True)
 def purge(older_than: float) -> None:
-    """Make the history small again."""
+    """Make the history small again.
+
+    \b
+    Examples:
+      specdash runs purge --older-than 30
+    """
     with history() as kept:
         gone = kept.purge(time.time() - older_than * DAY_S)
     click.echo(f"raw records of {gone} run{'' if gone == 1 else 's'} forgotten; every figure stays")
@@ -151,7 +178,13 @@ def purge(older_than: float) -> None:
 @click.option("--like", type=click.IntRange(1), metavar="RUN", help="Under the same load as this run.")
 @click.option("--on", type=click.DateTime(("%Y-%m-%d",)), help="The day it was measured.")
 def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> None:
-    """Keep TOKS tokens a second as what somebody says of TARGET: compare tells whether it is reproduced."""
+    """Keep TOKS tokens a second as what somebody says of TARGET: compare tells whether it is reproduced.
+
+    \b
+    Examples:
+      specdash runs claim gpubox 94 --variant baseline
+      specdash runs claim gpubox 94 --like 12 --on 2026-11-02
+    """
     from specdash.bench.claims import claim as claimed
     from specdash.sanitise import clean_line
 
@@ -172,7 +205,13 @@ def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> N
 @click.option("--csv", "as_csv", is_flag=True, help="A table of figures; else one JSON document a line.")
 @click.option("--output", type=click.Path(path_type=Path, dir_okay=False), help="Write this file.")
 def export(runs: tuple[int, ...], as_csv: bool, output: Path | None) -> None:
-    """All runs, or RUN…"""
+    """All runs, or those numbered RUN…
+
+    \b
+    Examples:
+      specdash runs export --csv --output runs.csv
+      specdash runs export 12 13
+    """
     from specdash.bench.export import csv_text, json_lines
 
     with history() as kept:

@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from specdash.sim import folder as files
 from specdash.sim import sshd
 from specdash.sim.options import Options
+from specdash.sim.ports import free_port
 from specdash.sim.processes import ENDINGS, Processes, adopt_orphans, sweep
 from specdash.sim.scenarios import SCENARIOS
 
@@ -48,7 +48,7 @@ async def _run(folder: Path, options: Options, keeper: int) -> int:
     processes = Processes()
     acceptor = await sshd.listen(folder, options.port, processes)
     try:
-        port = _free_port()
+        port = free_port()
         log = folder / "var" / "log" / "sglang.log"
         server = start_server(folder, files.server_command(folder, port, scenario), log, processes)
         if scenario.starts[0].age_s:
@@ -109,10 +109,3 @@ def _at_its_end(loop: asyncio.AbstractEventLoop, fd: int, end: asyncio.Event) ->
     if not os.read(fd, 4096):
         loop.remove_reader(fd)
         end.set()
-
-
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port

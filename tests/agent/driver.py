@@ -37,7 +37,7 @@ def interpreters() -> dict[str, str]:
         try:
             asked = [place, "-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
             version = subprocess.run(
-                asked, capture_output=True, text=True, timeout=20, check=True
+                asked, capture_output=True, text=True, timeout=120, check=True
             ).stdout.strip()
         except (OSError, subprocess.SubprocessError):
             continue
@@ -93,7 +93,7 @@ class RunningAgent:
     ) -> None:
         self.process.kill()
         self.process.wait()
-        self._reader.join(5)
+        self._reader.join(30)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
             if stream is not None:
                 with contextlib.suppress(BrokenPipeError):
@@ -119,7 +119,7 @@ class RunningAgent:
         self.process.stdin.write(data)
         self.process.stdin.flush()
 
-    def next(self, limit: float = 20.0) -> frames.Frame | None:
+    def next(self, limit: float = 60.0) -> frames.Frame | None:
         """The next frame, or None at the end. A line that does not decode fails the test."""
         frame = self._queue.get(timeout=limit)
         if isinstance(frame, Exception):
@@ -146,7 +146,7 @@ class RunningAgent:
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
 
-    def end(self, limit: float = 10.0) -> int:
+    def end(self, limit: float = 60.0) -> int:
         """Close the agent's stdin and wait; returns its exit status."""
         assert self.process.stdin is not None
         self.process.stdin.close()

@@ -74,7 +74,7 @@ class Hands(RunningAgent):
         self.ask(verb, id=token, token=token, **fields)
         return token
 
-    def reply(self, token: str, limit: float = 30.0) -> Reply:
+    def reply(self, token: str, limit: float = 60.0) -> Reply:
         """The answer to a request."""
         return self.wait(Reply, lambda reply: reply.id == token, limit)
 
@@ -122,7 +122,7 @@ def is_dead(pid: int) -> bool:
     return state_of(pid) in "ZX"
 
 
-def until(such: Callable[[], object], limit: float = 10.0) -> None:
+def until(such: Callable[[], object], limit: float = 60.0) -> None:
     """Wait for something that happens by itself."""
     deadline = time.monotonic() + limit
     while not such():

@@ -49,7 +49,7 @@ def log(place: Path) -> Iterator[socket.socket]:
     """The host's log, as syslogd would read it."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as reader:
         reader.bind(str(place / "log"))
-        reader.settimeout(10)
+        reader.settimeout(60)
         yield reader
 
 
@@ -124,12 +124,17 @@ def test_the_record_is_there_before_anything_is_done(hands: Hands, place: Path) 
 
 
 def test_the_end_of_the_link_does_not_cut_a_change_short(place: Path) -> None:
-    code = "import time; time.sleep(0.5); print('done')"
+    up, go = place / "up", place / "go"
+    wait = f"open({str(up)!r}, 'w')\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n"
+    code = f"import os, time\n{wait}print('done')"
     with Hands(place) as hands:
         asked = {"argv": [sys.executable, "-c", code], "env": {}, "cwd": "/"}
         hands.send("run", "token-1", **asked)
-        until((place / "run" / "token-1" / "begun").exists)
-        assert hands.end() == 0
+        until(lambda: up.exists() and (place / "run" / "token-1" / "begun").exists())
+        assert hands.process.stdin is not None
+        hands.process.stdin.close()
+        go.touch()
+        assert hands.process.wait(60) == 0
     answer = json.loads((place / "run" / "token-1" / "answer").read_text())
     assert answer["value"]["output"] == "done\n"
 

@@ -139,7 +139,7 @@ def _lives(pid: int) -> bool:
         return False
 
 
-def _until(holds: Any, limit: float = 20.0) -> None:
+def _until(holds: Any, limit: float = 60.0) -> None:
     deadline = time.monotonic() + limit
     while not holds():
         assert time.monotonic() < deadline, "it did not come about"

@@ -17,13 +17,15 @@ from specdash.agent import family as families
 from specdash.agent import procfs
 from specdash.agent.acts import Acts
 from specdash.agent.host import Host
-from tests.agent.hands import Hands, is_dead, pids_of, root, start_of, until
+from tests.agent.hands import Hands, is_dead, pids_of, root, start_of, state_of, until
 
 NAUGHTY = Path(__file__).with_name("naughty.py")
 ROLES = {
     *("main", "plain", "stubborn", "setsid", "double", "double-setsid", "renamed", "bare", "stopped"),
     *("parent", "grandchild", "forked"),
 }
+STUBBORN = ROLES - {"main", "plain", "parent", "grandchild"}
+"""Whom SIGTERM does not end."""
 SLEEP = "import time; time.sleep(600)"
 
 Begin = Callable[..., "subprocess.Popen[bytes]"]
@@ -50,12 +52,20 @@ def begin() -> Iterator[Begin]:
         process.wait()
 
 
+def is_whole(told: Path) -> bool:
+    """The made-up server has all its children, and each is what it is going to be."""
+    pids = pids_of(told) if told.exists() else {}
+    if set(pids) < ROLES or state_of(pids["stopped"]) != "T":
+        return False
+    return Path(f"/proc/{pids['bare']}/cmdline").read_bytes().startswith(b"innocent")
+
+
 @pytest.fixture
 def server(place: Path, begin: Begin) -> Iterator[dict[str, int]]:
     """The made-up server with its naughty children, found running: role -> pid."""
     told = place / "told"
     begin(sys.executable, str(NAUGHTY), str(told), str(place / "dev" / "nvidia1"))
-    until(lambda: told.exists() and set(pids_of(told)) >= ROLES)
+    until(lambda: is_whole(told))
     starts = {pid: start_of(pid) for pid in pids_of(told).values()}
     yield pids_of(told)
     for pid, start in starts.items():
@@ -92,9 +102,9 @@ def test_nothing_is_left_of_it_and_nobody_else_is_touched(
     until(lambda: monitor.pid in {row["pid"] for row in hands.do("holders")["holders"]})
     family = [int(str(pid)) for pid in members(hands.family(server["main"]))]
     hands.signal("TERM", *family)
-    left = [pid for pid in family if not is_dead(pid)]
-    assert server["stubborn"] in left
-    assert server["stopped"] in left
+    left = [server[role] for role in STUBBORN - {"double-setsid"}]
+    until(lambda: all(is_dead(pid) for pid in set(family) - set(left)))
+    assert not any(is_dead(pid) for pid in left)
     hands.signal("KILL", *left)
     until(lambda: all(is_dead(pid) for pid in family))
     # The one that could not be told as a relative still holds the card.

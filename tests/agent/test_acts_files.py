@@ -179,7 +179,7 @@ def test_of_several_at_once_one_wins(place: Path, config: Path) -> None:
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(30)
+            thread.join(120)
     assert sorted(results) == [False, False, True]
     assert config.read_bytes() in (b"0", b"1", b"2")
 

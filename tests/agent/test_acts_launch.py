@@ -18,7 +18,7 @@ import pytest
 
 from specdash.sim.adapter import descendants
 from tests.agent.hands import BOOT, Hands, is_dead, pids_of, root, start_of, state_of, until
-from tests.agent.test_acts_family import NAUGHTY, ROLES
+from tests.agent.test_acts_family import NAUGHTY, is_whole
 
 SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 
@@ -78,14 +78,14 @@ def test_four_simultaneous_requests_with_one_token_make_one_start(place: Path, l
         gate = threading.Barrier(4)
 
         def press(hands: Hands) -> None:
-            gate.wait(20)
+            gate.wait(120)
             answers.append(launch(hands, log, [sys.executable, "-c", code], "pressed-4-times"))
 
         threads = [threading.Thread(target=press, args=(hands,)) for hands in agents]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(40)
+            thread.join(120)
     assert len(answers) == 4
     assert len({answer["pid"] for answer in answers}) == 1
     assert sorted(answer.get("repeat", False) for answer in answers) == [False, True, True, True]
@@ -99,7 +99,7 @@ def test_four_simultaneous_requests_with_one_token_make_one_start(place: Path, l
 def test_the_exit_status_is_known_after_our_agents_death(
     place: Path, log: Path, tmp_path: Path, end: str, status: int
 ) -> None:
-    go = tmp_path / "go"
+    go, before = tmp_path / "go", time.time()
     code = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.01)\n{end}"
     with Hands(place) as hands:
         made = launch(hands, log, [sys.executable, "-c", code])
@@ -115,7 +115,7 @@ def test_the_exit_status_is_known_after_our_agents_death(
         until(lambda: later.do("launched", token=made["token"])["exit"] is not None)
         told = later.do("launched", token=made["token"])
         assert (told["exit"], told["alive"], told["pid"]) == (status, False, made["pid"])
-        assert abs(told["ended"] - time.time()) < 60
+        assert before - 1 <= told["ended"] <= time.time() + 1
     # With nothing left to watch over the supervisor is gone, too.
     until(lambda: is_dead(supervisor["pid"]))
 
@@ -126,7 +126,7 @@ def test_what_a_launched_server_forks_off_stays_below_its_supervisor(
     told = place / "told"
     argv = [sys.executable, str(NAUGHTY), str(told), str(place / "dev" / "nvidia0")]
     made = launch(hands, log, argv)
-    until(lambda: told.exists() and set(pids_of(told)) >= ROLES)
+    until(lambda: is_whole(told))
     pids = pids_of(told)
     assert {row["pid"] for row in hands.family(pids["main"])["members"]} == set(pids.values())
     main = {"pid": made["pid"], "start": made["start"]}
@@ -214,7 +214,7 @@ def test_a_token_nobody_used_is_not_found(hands: Hands) -> None:
 
 def test_a_command_gives_its_status_and_the_end_of_its_output(hands: Hands) -> None:
     code = "import sys; print('x' * 200000); print('end', file=sys.stderr); sys.exit(7)"
-    done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=20)
+    done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=60)
     assert (done["exit"], done["timed_out"], done["truncated"]) == (7, False, True)
     assert 64 * 1024 - 8 <= len(done["output"]) <= 64 * 1024
     assert "end" in done["output"]
@@ -233,7 +233,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_has_started(hands: H
         "    print('under way', flush=True)\n"
         "time.sleep(600)\n"
     )
-    done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=1.5)
+    done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=5)
     assert (done["exit"], done["timed_out"], done["output"]) == (-9, True, "under way\n")
     assert [is_dead(int(pid)) for pid in told.read_text().split()] == [True, True]
 
@@ -361,7 +361,7 @@ def test_in_tmux_one_can_look_on(place: Path, log: Path, tmp_path: Path) -> None
 
             until(lambda: "loading" in pane())
             assert "earlier run" not in pane()
-            assert log.read_text() == "earlier run\nloading\n"
+            until(lambda: log.read_text() == "earlier run\nloading\n")
             subprocess.run(["tmux", "send-keys", "-t", "night", "C-c"], env=env, check=True)
             until(lambda: hands.do("launched", token=made["token"])["exit"] is not None)
             # Ctrl-C in the window is handed on to the server.

@@ -50,7 +50,7 @@ def test_it_goes_with_the_agent(place: Path, hands: Hands, how: signal.Signals |
             gone.end()
         else:
             gone.process.send_signal(how)
-            gone.process.wait(10)
+            gone.process.wait(60)
     assert take(hands, who="bob@desk")["held"]
 
 
@@ -69,7 +69,7 @@ def test_a_later_intent_of_the_same_person_wins(hands: Hands, place: Path) -> No
     with Hands(place) as later:
         assert take(later)["held"] is False
         assert take(later, take=True, what="stop main")["held"]
-    assert hands.process.wait(10) == -signal.SIGTERM
+    assert hands.process.wait(60) == -signal.SIGTERM
 
 
 def test_nobody_elses_is_taken(hands: Hands, place: Path) -> None:

@@ -11,18 +11,13 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from specdash.sim.ports import free_port
 from tests.agent.hands import Hands
 
 
 def port_of(link: socket.socket) -> int:
     port: int = link.getsockname()[1]
     return port
-
-
-def free_port() -> int:
-    with socket.socket() as link:
-        link.bind(("127.0.0.1", 0))
-        return port_of(link)
 
 
 def test_a_free_port_is_free_and_stays_so(hands: Hands) -> None:

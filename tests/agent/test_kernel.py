@@ -44,7 +44,7 @@ class Listener:
 
     def next(self) -> frames.Kernel:
         """The next frame, as the other side decodes it."""
-        frame = frames.decode(encode(self._sent.get(timeout=10)))
+        frame = frames.decode(encode(self._sent.get(timeout=60)))
         assert isinstance(frame, frames.Kernel)
         return frame
 
@@ -92,10 +92,11 @@ def test_of_all_lines_those_about_gpus_memory_hung_tasks_and_servers_are_told(
 
 
 def test_a_line_keeps_the_time_at_which_it_was_written(kmsg: Path, listener: Listener) -> None:
+    began = time.monotonic()
     kmsg.write_text(record(XID, age_s=3600))
     listener.look()
     frame = listener.next()
-    assert frame.at - frame.lines[0].at == pytest.approx(3600, abs=1)
+    assert 3600 - 0.1 <= frame.at - frame.lines[0].at <= 3600.1 + time.monotonic() - began
 
 
 def test_what_a_program_wrote_into_the_kernels_log_is_not_believed(kmsg: Path, listener: Listener) -> None:
@@ -155,7 +156,8 @@ def test_records_that_were_overwritten_before_they_were_read_are_passed_over(
 def test_without_the_device_the_ring_buffer_is_asked_for_as_dmesg_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    us = int(time.monotonic() * 1e6)
+    began = time.monotonic()
+    us = int(began * 1e6)
     stamp = f"{us // 10**6:5d}.{us % 10**6:06d}"
     ring = f"<6>[    0.000000] Linux version 6.18\n<3>[{stamp}] {XID}\n<11>[{stamp}] {OOM}\n"
     monkeypatch.setattr(module, "ring_buffer", ring.encode)
@@ -164,7 +166,7 @@ def test_without_the_device_the_ring_buffer_is_asked_for_as_dmesg_does(
     frame = listener.next()
     listener.kernel.crew.stop()
     assert texts(frame) == [XID]
-    assert frame.at - frame.lines[0].at == pytest.approx(0, abs=1)
+    assert -0.1 <= frame.at - frame.lines[0].at <= 0.1 + time.monotonic() - began
     assert not frame.denied
 
 

@@ -36,7 +36,7 @@ def test_one_whole_life_under_every_python(
         assert agent.wait(Log).raw == log.read_bytes()
         with socket.create_server(("127.0.0.1", 0)) as listener:
             port = listener.getsockname()[1]
-            calls = [{"path": "connect", "every": 0.2, "limit": 1.0}]
+            calls = [{"path": "connect", "every": 0.2, "limit": 60.0}]
             agent.ask("poll", server="1:2", host="127.0.0.1", port=port, calls=calls)
             assert agent.wait(Http).error is None
         assert agent.wait(Http, lambda answer: answer.error).error == "refused"
@@ -53,13 +53,13 @@ def test_one_whole_life_under_every_python(
 
 
 def test_beats_come_with_real_time_and_carry_the_hosts_clock(tmp_path: Path) -> None:
-    adapter = tmp_path / "adapter.py"
+    adapter, began = tmp_path / "adapter.py", time.monotonic()
     adapter.write_text(
         "def make(Host):\n"
         "    class Made(Host):\n"
         "        simulated = True\n"
         "        def now(self):\n"
-        "            return 1e9 + 60 * (self.monotonic() % 1000)\n"
+        f"            return 1e9 + 60 * (self.monotonic() - {began!r})\n"
         "        def hostname(self):\n"
         "            return 'gpubox'\n"
         "    return Made()\n"
@@ -67,9 +67,9 @@ def test_beats_come_with_real_time_and_carry_the_hosts_clock(tmp_path: Path) -> 
     with RunningAgent(env={"SPECDASH_HOST_ADAPTER": str(adapter)}) as agent:
         hello = agent.wait(Hello)
         assert (hello.host, hello.simulated) == ("gpubox", True)
-        first, second = agent.wait(Beat), agent.wait(Beat)
-        assert 1e9 <= first.at < 1e9 + 60_000
-        assert second.at - first.at == pytest.approx(60, rel=0.5)
+        last = agent.wait(Beat, lambda beat: beat.n == 4)
+        passed = time.monotonic() - began
+        assert 3 <= (last.at - 1e9) / 60 <= passed, "three real seconds are as many minutes there"
 
 
 def test_watch_only_has_no_acting_verbs_and_asks_for_no_token() -> None:
@@ -161,7 +161,7 @@ def test_ends_after_a_minute_without_any_request(silence: float, ends: bool) -> 
     _read_until(frames_out, "pong")
     host.ahead = silence
     if ends:
-        thread.join(10)
+        thread.join(60)
         assert not thread.is_alive()
     else:
         _read_until(frames_out, "beat")
@@ -169,7 +169,7 @@ def test_ends_after_a_minute_without_any_request(silence: float, ends: bool) -> 
         _read_until(frames_out, "pong")
         assert thread.is_alive()
         os.close(requests_in)
-        thread.join(10)
+        thread.join(60)
     agent.close()
 
 
@@ -191,7 +191,7 @@ def test_a_full_pipe_does_not_keep_the_end_of_stdin_from_being_noticed() -> None
     for n in range(4000):  # 120 KB of pongs: more than the pipe holds
         os.write(requests_in, b'{"r":"ping","n":%d}\n' % n)
     os.close(requests_in)
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     agent.close()
     os.close(frames_out)
@@ -224,12 +224,19 @@ def test_without_credit_the_flood_stops_at_a_megabyte(tmp_path: Path) -> None:
     with RunningAgent() as agent:
         agent.wait(Hello)
         agent.ask("tail", path=str(log), backlog=1 << 30)
+        while _logged(agent) < 1 << 20:
+            agent.wait(Log)
         first = agent.wait(Beat).n
         agent.wait(Beat, lambda beat: beat.n >= first + 2)
-        sent = sum(len(frame.raw) for frame in agent.said if isinstance(frame, Log))
+        sent = _logged(agent)
         assert 1 << 20 <= sent < (1 << 20) + 48 * 1024
         agent.ask("untail", path=str(log))
         agent.ask("ack", path=str(log), offset=sent)
         agent.wait(Beat)
         agent.wait(Beat)
-        assert sum(len(frame.raw) for frame in agent.said if isinstance(frame, Log)) == sent
+        assert _logged(agent) == sent
+
+
+def _logged(agent: RunningAgent) -> int:
+    """Bytes of the log that have come."""
+    return sum(len(frame.raw) for frame in agent.said if isinstance(frame, Log))

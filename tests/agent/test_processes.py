@@ -100,15 +100,16 @@ def test_a_server_is_described_as_the_kernel_has_it(make: Make, agent: RunningAg
     with log.open("w") as out:
         server = make("vllm serve", "--port", "8000", cwd=tmp_path, stderr=out, start_new_session=True)
     first_line(server)
+    up = time.time()
     watch(agent)
-    seen = see(agent, server.pid)
+    seen = see(agent, server.pid, lambda process: process.state == "S")
     assert (seen.ppid, seen.pgid, seen.sid, seen.uid) == (os.getpid(), server.pid, server.pid, os.getuid())
     assert seen.argv == (f"vllm serve {MARK}", "-c", WAIT, "--port", "8000")
     assert (seen.cwd, seen.err) == (str(tmp_path), str(log))
     assert (seen.out or "").startswith("pipe:[")
-    assert (seen.state, seen.threads, seen.env_blanked, seen.env) == ("S", 1, False, {})
+    assert (seen.threads, seen.env_blanked, seen.env) == (1, False, {})
     assert (seen.rss_mib or 0) > 3
-    assert abs(seen.started - log.stat().st_mtime) < 5
+    assert log.stat().st_mtime - 1 <= seen.started <= up + 1
     assert seen.uvm is False
 
 
@@ -119,13 +120,14 @@ def test_descendants_belong_to_the_server_even_when_it_has_left_them(make: Make,
     assert see(agent, child).ppid == server.pid
     server.kill()
     server.wait()
-    orphan = see(agent, child, lambda process: process.ppid != server.pid)
-    assert orphan.argv[0] == "helper"
+    assert see(agent, child, lambda process: process.ppid != server.pid and process.argv[0] == "helper")
     assert server.stdin is not None
     server.stdin.write("\n")
     server.stdin.flush()
     late = int(first_line(server))
-    assert see(agent, late).argv[0] == "late"
+    assert see(agent, late, lambda process: process.argv[0] == "late"), (
+        "just after the fork it looks like its parent"
+    )
 
 
 def test_new_processes_and_stopped_ones_are_told_of_at_once(make: Make, agent: RunningAgent) -> None:
@@ -166,7 +168,7 @@ def test_a_program_that_becomes_a_server_is_noticed(make: Make, agent: RunningAg
         assert plain.stdin is not None
         plain.stdin.write("\n")
         plain.stdin.flush()
-        assert see(agent, plain.pid).argv[-1] == f"launch_server {MARK}"
+        assert see(agent, plain.pid, lambda process: process.argv[-1] == f"launch_server {MARK}")
     finally:
         plain.kill()
         plain.communicate()

@@ -50,12 +50,12 @@ class MockServer:
 
     def stats(self) -> Any:
         """What it has sent, and when."""
-        with urllib.request.urlopen(f"{self.url}/__stats", timeout=30) as answer:
+        with urllib.request.urlopen(f"{self.url}/__stats", timeout=120) as answer:
             return json.load(answer)
 
     def forget(self) -> None:
         """What was is not counted any more."""
-        urllib.request.urlopen(f"{self.url}/__reset", timeout=30).close()
+        urllib.request.urlopen(f"{self.url}/__reset", timeout=120).close()
 
 
 def generator(
@@ -81,7 +81,7 @@ def heard(process: subprocess.Popen[bytes]) -> list[events.AnyEvent]:
     assert process.stdout is not None
     with process.stdout:
         lines = [events.decode(line) for line in process.stdout]
-    process.wait(30)
+    process.wait(120)
     return lines
 
 

@@ -7,11 +7,12 @@ import getpass
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+from specdash.sim.ports import free_port
 
 PROGRAM = shutil.which("sshd", path=os.environ.get("PATH", "") + ":/usr/sbin:/usr/local/sbin")
 ALIAS = "box"
@@ -51,7 +52,7 @@ def generate_key(file: Path, kind: str = "ed25519", passphrase: str = "") -> Pat
 def run(*command: str, **environment: str) -> str:
     """Run a program to its end and give what it printed."""
     done = subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=60, env={**os.environ, **environment}
+        command, check=True, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
     )
     return done.stdout
 
@@ -82,7 +83,7 @@ class Sshd:
         self.client_key = client_key
         self.known_hosts = folder / "known_hosts"
         self.log = folder / "sshd.log"
-        self.port = _free_port()
+        self.port = free_port()
         folder.mkdir(parents=True, exist_ok=True)
         if os.getuid() == 0:
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # sshd wants it for privilege separation
@@ -110,7 +111,7 @@ class Sshd:
         with self.log.open("ab") as log:
             command = [*self._wrap, str(PROGRAM), "-D", "-e", "-f", str(self.config)]
             process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 90
         while "Server listening" not in self.log.read_text(errors="replace"):
             if process.poll() is not None or time.monotonic() > deadline:
                 process.kill()
@@ -152,7 +153,7 @@ class Sshd:
         """End it and every session it serves."""
         served = [pid for child in self.sessions() for pid in (child, *_children(child))]
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(60)
         for pid in served:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -176,10 +177,3 @@ def alive(pid: int) -> bool:
 def environ_of(pid: int) -> bytes:
     """The environment a process was started with."""
     return Path(f"/proc/{pid}/environ").read_bytes()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

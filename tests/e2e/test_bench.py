@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import signal
 import sys
 from pathlib import Path
@@ -13,10 +14,11 @@ from typing import Any
 import pytest
 
 from specdash.sim.simulate import Simulation, simulate
+from tests.sim.guest import until
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the simulated host needs Linux")
 
-LIMIT_S = 120.0
+LIMIT_S = 300.0
 
 
 async def _serving(simulation: Simulation) -> None:
@@ -28,7 +30,7 @@ async def _serving(simulation: Simulation) -> None:
 
 
 async def _bench(
-    simulation: Simulation, state: Path, *options: str, stop_after: float = 0.0
+    simulation: Simulation, state: Path, *options: str, stop_after: int = 0
 ) -> tuple[int, Any, str]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "specdash", "bench", "gpubox", "--ssh-config", str(simulation.ssh_config)),
@@ -42,11 +44,17 @@ async def _bench(
         assert process.stderr is not None
         while not (line := await process.stderr.readline()).startswith(b"run 1 of 1"):
             assert line, "it ended before it was stopped"
-        await asyncio.sleep(stop_after)
+        enough = _answered(simulation) + stop_after
+        await asyncio.wait_for(until(lambda: _answered(simulation) >= enough), LIMIT_S)
         process.send_signal(signal.SIGINT)
     out, err = await asyncio.wait_for(process.communicate(), LIMIT_S)
     assert process.returncode is not None
     return process.returncode, json.loads(out or b"{}"), err.decode()
+
+
+def _answered(simulation: Simulation) -> int:
+    """Completions that the server has answered, warm-up included."""
+    return len(re.findall(rb'127\.0\.0\.1:\d+ - "POST ', simulation.log.read_bytes()))
 
 
 async def test_a_found_server_is_measured_from_its_own_host(tmp_path: Path) -> None:
@@ -68,7 +76,7 @@ async def test_a_found_server_is_measured_from_its_own_host(tmp_path: Path) -> N
             assert run["during"]["sm_mhz"]["mean"] > 0
             assert run["launch"].count("/") == 1
         assert code == (1 if any(run["trouble"] for run in document["runs"]) else 0)
-        code, document, _ = await _bench(simulation, tmp_path, "--requests", "500", stop_after=5.0)
+        code, document, _ = await _bench(simulation, tmp_path, "--requests", "500", stop_after=20)
         assert code == 1
         (run,) = document["runs"]
         assert run["cancelled"]

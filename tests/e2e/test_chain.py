@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ LOG = """\
 
 def specdash(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "specdash", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=90, stdin=subprocess.DEVNULL)
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
 
 
 def look(config: Path, alias: str = "box") -> tuple[int, dict[str, Any]]:
@@ -60,6 +61,9 @@ def server(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
             stderr=log,
             start_new_session=True,
         )
+    while (tmp_path / "sglang.log").stat().st_size < len(LOG):
+        assert process.poll() is None
+        time.sleep(0.01)
     yield process
     process.kill()
     process.wait()

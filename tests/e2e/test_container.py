@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from specdash.monitor.state import Server
 from specdash.remote.target import parse_target
 from specdash.session.live import Session, SessionOptions
 from tests.e2e.linked import script
+from tests.sim.guest import until
 
 INSIDE = """
 mount -t tmpfs none /mnt && cp "$1" /mnt/sglang.launch_server && cd /mnt || exit 1
@@ -30,7 +32,7 @@ async def contained(tmp_path: Path) -> AsyncIterator[asyncio.subprocess.Process]
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"]
     if shutil.which("unshare") is None or shutil.which("bash") is None or os.getuid() != 0:
         pytest.skip("needs root, bash and unshare")
-    if subprocess.run([*unshare, "true"], capture_output=True, timeout=20, check=False).returncode:  # noqa: ASYNC221
+    if subprocess.run([*unshare, "true"], capture_output=True, timeout=120, check=False).returncode:  # noqa: ASYNC221
         pytest.skip("no right to make namespaces here")
     program = script(tmp_path, f"echo '{LINE}'; read line", name="server")
     process = await asyncio.create_subprocess_exec(
@@ -42,18 +44,19 @@ async def contained(tmp_path: Path) -> AsyncIterator[asyncio.subprocess.Process]
     await process.wait()
 
 
+def read(session: Session) -> list[Server]:
+    """The server in there, once its log is read."""
+    return [one for one in session.state.servers if one.port == 31998 and one.log_lines]
+
+
 async def test_a_log_inside_a_container_is_followed_from_outside(
     contained: asyncio.subprocess.Process,
 ) -> None:
     session = Session(parse_target("local"), SessionOptions(watch=True))
     running = asyncio.ensure_future(session.run())
     try:
-        for _ in range(400):
-            mine = [one for one in session.state.servers if one.port == 31998 and one.log_lines]
-            if mine:
-                break
-            await asyncio.sleep(0.05)
-        (server,) = mine
+        await asyncio.wait_for(until(lambda: read(session)), 90)
+        (server,) = read(session)
         assert server.log is not None
         assert server.log.path == f"/proc/{server.pid}/root/mnt/server.log"
         assert server.phase == "weights"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import socket
 import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ import pytest
 from specdash.monitor.state import Server
 from specdash.remote.target import parse_target
 from specdash.session.live import Session, SessionOptions
+from specdash.sim.ports import free_port
 
 STAND_IN = """
 import http.server, json, sys
@@ -39,13 +39,6 @@ for line in lines:
     print(line, flush=True)
 server.serve_forever()
 """
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 @asynccontextmanager
@@ -75,7 +68,7 @@ async def serving(
         await process.wait()
 
 
-async def reached(true: Callable[[], object], limit: float = 30.0) -> None:
+async def reached(true: Callable[[], object], limit: float = 90.0) -> None:
     """Wait for real time to bring it."""
     for _ in range(int(limit * 20)):
         if true():

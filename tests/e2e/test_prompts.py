@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import getpass
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,13 @@ from tests.remote.doubles import Operator, Seen, running
 
 # asyncssh's own server side leaves one behind when a connection is aborted.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine 'Queue.join':RuntimeWarning")
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """It is found here, where it is known, and not while another test runs."""
+    yield
+    gc.collect()
 
 
 class Server(asyncssh.SSHServer):

@@ -100,19 +100,27 @@ async def test_the_log_goes_on_through_growth_truncation_and_another_file(
         link.send({"r": "tail", "path": str(log), "backlog": 100, "cursor": None})
         await seen.until(lambda: seen.of(frames.LogState))
         assert "No such file" in (seen.of(frames.LogState)[0].error or "")
-        log.write_bytes(b"lost\n" * 100 + b"one\n")
+        fresh(log, b"lost\n" * 100 + b"one\n")
         await written(seen, "one\n")
         with log.open("ab") as file:
             file.write(b"two\n")
         await written(seen, "two\n")
-        log.write_bytes(b"three\n")
+        with log.open("r+b") as file:
+            file.write(b"three\n")
+            file.truncate()
         await written(seen, "three\n")
-        log.rename(tmp_path / "old")
-        log.write_bytes(b"four and more than three\n")
+        fresh(log, b"four and more than three\n")
         await written(seen, "four and more than three\n")
     breaks = [frame.break_ for frame in seen.of(frames.Log)]
     assert breaks == ["start", None, "truncated", "gap"]
     assert seen.of(frames.Log)[0].raw.startswith(b"lost\n"), "it begins at a whole line"
+
+
+def fresh(log: Path, content: bytes) -> None:
+    """A new file in its place, whole at once: how often somebody looks makes no difference."""
+    beside = log.with_name("beside")
+    beside.write_bytes(content)
+    beside.replace(log)
 
 
 async def written(seen: Seen, end: str) -> None:
@@ -139,11 +147,7 @@ async def test_nothing_is_left_on_the_host_when_the_link_is_stopped(
     server = bare(start_sshd, tmp_path, SMI)
     async with connected(server, **NO_PYTHON) as (_, seen):
         await seen.state("live")
-    for _ in range(100):
-        if not server.sessions():
-            break
-        await asyncio.sleep(0.05)
-    assert not server.sessions()
+    await reached(lambda: not server.sessions())
 
 
 async def test_a_request_to_act_is_refused_with_the_reason(start_sshd: StartSshd, tmp_path: Path) -> None:
@@ -192,8 +196,8 @@ async def test_a_whole_session_sees_the_server_and_reads_its_log(
 
 async def reached(true: Callable[[], bool]) -> None:
     """Wait for real time to bring it."""
-    for _ in range(400):
+    for _ in range(1800):
         if true():
             return
         await asyncio.sleep(0.05)
-    raise AssertionError("not within 20 s")
+    raise AssertionError("not within 90 s")

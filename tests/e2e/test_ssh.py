@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import getpass
 import os
 import shutil
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +24,7 @@ from tests.e2e.conftest import StartSshd
 from tests.e2e.linked import EXEC, connected, script, why_not
 from tests.e2e.sshd import ALIAS, Sshd, alive, environ_of, generate_key, public, run
 from tests.remote.doubles import FakeClock, Operator
+from tests.sim.guest import until
 
 Keys: TypeAlias = dict[str, Path]
 
@@ -40,7 +43,7 @@ async def test_the_agent_is_gone_when_the_link_is_stopped(sshd: Sshd) -> None:
         await seen.state("live")
         pid = seen.of(frames.Hello)[0].pid
         assert alive(pid)
-    assert not alive(pid)
+    await asyncio.wait_for(until(lambda: not alive(pid)), 60)
 
 
 async def test_the_real_agent_is_sent_whole(sshd: Sshd) -> None:
@@ -398,19 +401,28 @@ async def test_too_many_keys_are_explained(start_sshd: StartSshd, tmp_path: Path
     assert (link.state, link.key) == ("refused", "ssh_auth_agent")
 
 
+def listens(place: Path) -> bool:
+    """Somebody takes connections there."""
+    with socket.socket(socket.AF_UNIX) as link, contextlib.suppress(OSError):
+        link.connect(str(place))
+        return True
+    return False
+
+
 @pytest.fixture
 def ssh_agent(sshd: Sshd, tmp_path: Path) -> Iterator[Path]:
     """The socket of an ssh-agent that holds the client's key."""
     place = tmp_path / "agent"
     agent = subprocess.Popen(["ssh-agent", "-D", "-a", str(place)], stdout=subprocess.DEVNULL)
     try:
-        while not place.exists():
+        while not listens(place):
             assert agent.poll() is None
+            time.sleep(0.01)
         run("ssh-add", "-q", str(sshd.client_key), SSH_AUTH_SOCK=str(place))
         yield place
     finally:
         agent.terminate()
-        agent.wait(10)
+        agent.wait(60)
 
 
 async def test_the_ssh_agent_is_used_and_not_forwarded(sshd: Sshd, ssh_agent: Path) -> None:
@@ -455,7 +467,7 @@ async def test_a_method_that_asks_nothing_is_not_tried_again(start_sshd: StartSs
 
 async def test_nothing_listening_is_tried_again(sshd: Sshd) -> None:
     sshd.process.terminate()
-    sshd.process.wait(10)
+    sshd.process.wait(60)
     link = await why_not(sshd)
     assert (link.state, link.key) == ("lost", "ssh_port_refused")
     assert f"nothing listens on 127.0.0.1 port {sshd.port}" in (link.reason or "")
@@ -487,7 +499,7 @@ async def test_a_killed_connection_is_lost_at_once_and_comes_back(sshd: Sshd) ->
         await seen.until(lambda: seen.states[-3:] == ["lost", "connecting", "live"])
         lost = next(link for link in seen.links if link.state == "lost")
         assert lost.key == "ssh_connection_dead"
-        assert not alive(first)
+        await asyncio.wait_for(until(lambda: not alive(first)), 60)
 
 
 @pytest.mark.parametrize("stopped", ["agent", "sshd"])
@@ -498,13 +510,13 @@ async def test_whatever_stops_silently_is_stale_then_lost_then_replaced(sshd: Ss
         pid = seen.of(frames.Hello)[0].pid if stopped == "agent" else sshd.sessions()[0]
         os.kill(pid, signal.SIGSTOP)
         try:
-            await asyncio.sleep(0.1)  # what is under way arrives
+            await seen.quiet()
             await clock.pass_(4)
             assert link.state == "stale"
             await clock.pass_(6)
             await seen.state("lost")
             assert seen.links[-1].reason == "box: nothing came from it for 10 s"
-            await clock.pass_(0.6)
+            await clock.pass_until(lambda: seen.states[-1] != "lost")
             await seen.state("live")
         finally:
             os.kill(pid, signal.SIGKILL)

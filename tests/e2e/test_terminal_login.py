@@ -38,7 +38,7 @@ class Terminal:
             )
         os.close(slave)
 
-    def until(self, text: str, limit: float = 30.0) -> None:
+    def until(self, text: str, limit: float = 120.0) -> None:
         """Read until the screen shows this behind what was waited for before."""
         end = time.monotonic() + limit
         while text.encode() not in self.screen[self._read_to :]:
@@ -71,7 +71,7 @@ class Terminal:
 
     def end(self) -> int:
         """Wait for its end, and read what is left."""
-        code = self.process.wait(30)
+        code = self.process.wait(120)
         os.close(self._master)
         return code
 

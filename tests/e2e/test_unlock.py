@@ -35,7 +35,7 @@ async def until(session: Session, true: Callable[[], object]) -> None:
             changed.clear()
 
     try:
-        await asyncio.wait_for(wait(), 30)
+        await asyncio.wait_for(wait(), 90)
     finally:
         undo()
 

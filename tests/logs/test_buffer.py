@@ -125,7 +125,7 @@ def test_a_storm_of_line_ends_costs_no_more_than_its_length(unit: bytes) -> None
     buffer = buffer_of(*pieces, b"x\n")
     buffer.silences()
     assert texts(buffer)[-1].strip().endswith("x")
-    assert time.process_time() - began < 5.0, "it took minutes when it cost the square"
+    assert time.process_time() - began < 30.0, "it took minutes when it cost the square"
 
 
 def test_escape_codes_and_secrets_do_not_pass() -> None:

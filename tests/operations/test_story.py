@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from specdash.sim.simulate import simulate
 from tests.operations.simulated import Operator
+from tests.sim.guest import turn
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the simulated host is made of /proc")
 SPEED = 240.0
@@ -65,6 +65,7 @@ async def test_a_kill_whose_client_is_killed_goes_on_with_the_same_command(tmp_p
     async with simulate("healthy", speed=2000) as sim:
         anna = Operator(sim, tmp_path / "anna")
         assert (await anna.run("status", "--json")).code == 0
+        turn(sim, 20)  # the start that is cut off takes a minute
         first = await anna.begin("restart", "--yes", "--json")
         assert first.stderr is not None
         async for line in first.stderr:
@@ -72,7 +73,7 @@ async def test_a_kill_whose_client_is_killed_goes_on_with_the_same_command(tmp_p
                 break
         first.send_signal(signal.SIGKILL)
         await first.wait()
-        await asyncio.sleep(0.5)
+        turn(sim, 2000)
         again = await anna.run("restart", "--yes", "--json")
         assert again.code == 0, again.err
         assert "this was cut off and goes on" in again.err

@@ -56,6 +56,12 @@ class FakeClock:
         self.now = end
         await settle()
 
+    async def pass_until(self, true: Callable[[], object]) -> None:
+        """Let time pass bit by bit, while real processes do what they take real time for."""
+        while not true():
+            await self.pass_(0.6)
+            await asyncio.sleep(0.02)
+
     def suspend(self, seconds: float) -> None:
         """The machine sleeps: the wall clock goes on, the monotonic one stands still."""
         self.wall_now += seconds
@@ -184,7 +190,7 @@ class Seen:
         """The states of the link, repetitions left out."""
         return [state for state, _ in itertools.groupby(link.state for link in self.links)]
 
-    async def until(self, true: Callable[[], Any], limit: float = 20.0) -> None:
+    async def until(self, true: Callable[[], Any], limit: float = 90.0) -> None:
         """Wait for real time to bring something; the limit is only there to fail instead of hanging."""
 
         async def wait() -> None:
@@ -197,7 +203,14 @@ class Seen:
         except asyncio.TimeoutError:
             raise AssertionError(f"not in {limit} s; the link said {self.links[-3:]}") from None
 
-    async def state(self, state: str, limit: float = 20.0) -> frames.Link:
+    async def quiet(self) -> None:
+        """Wait until what was under way has arrived: for a second, five beats long, nothing came."""
+        heard = -1
+        while heard != len(self.frames):
+            heard = len(self.frames)
+            await asyncio.sleep(1.0)
+
+    async def state(self, state: str, limit: float = 90.0) -> frames.Link:
         """Wait for a state and give its frame."""
         await self.until(lambda: self.links and self.links[-1].state == state, limit)
         return self.links[-1]
@@ -212,4 +225,4 @@ async def running(link: Link) -> AsyncIterator[asyncio.Future[None]]:
         yield task
     finally:
         link.stop()
-        await asyncio.wait_for(task, 10)
+        await asyncio.wait_for(task, 60)

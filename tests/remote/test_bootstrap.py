@@ -15,7 +15,7 @@ from specdash.remote.errors import LinkError
 from specdash.remote.pipes import PipeChannel
 
 
-async def start(boot: Bootstrap, before: str = "", path: Path | None = None, limit: float = 20.0) -> Started:
+async def start(boot: Bootstrap, before: str = "", path: Path | None = None, limit: float = 90.0) -> Started:
     """Run the command as a remote login shell would: as one string, after ``before``."""
     environment = dict(os.environ, PATH=str(path)) if path else None
     pipe = asyncio.subprocess.PIPE
@@ -35,7 +35,7 @@ async def start(boot: Bootstrap, before: str = "", path: Path | None = None, lim
 
 
 async def refused(
-    boot: Bootstrap, before: str = "", path: Path | None = None, limit: float = 20.0
+    boot: Bootstrap, before: str = "", path: Path | None = None, limit: float = 90.0
 ) -> LinkError:
     with pytest.raises(LinkError) as caught:
         await start(boot, before, path, limit)
@@ -146,7 +146,7 @@ async def test_a_shell_that_ends_first_is_explained_by_what_it_said(before: str,
 
 async def test_a_shell_that_hangs_is_given_up_and_tried_again_later() -> None:
     error = await refused(
-        Bootstrap(interpreters=HERE), "echo waiting for the licence server; sleep 30", limit=0.5
+        Bootstrap(interpreters=HERE), "echo waiting for the licence server; sleep 300", limit=3.0
     )
     assert error.key == "ssh_slow_start"
     assert "it printed: waiting for the licence server" in error.message

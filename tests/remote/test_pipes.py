@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -55,10 +54,10 @@ async def test_a_stopped_agent_is_killed_before_it_is_replaced() -> None:
         pid = seen.of(frames.Hello)[0].pid
         assert os.getsid(pid) != os.getsid(0)  # ctrl+c in our terminal is not meant for it
         os.kill(pid, signal.SIGSTOP)
-        await asyncio.sleep(0.1)  # what is under way arrives
+        await seen.quiet()
         await clock.pass_(10)
         await seen.state("lost")
-        await clock.pass_(1)
+        await clock.pass_until(lambda: seen.states[-1] != "lost")
         await seen.state("live")
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)

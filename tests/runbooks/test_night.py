@@ -17,6 +17,7 @@ from specdash.runbooks.runs import Runs
 from specdash.sim.simulate import Simulation, simulate
 from tests.operations.simulated import Operator, Said
 from tests.runbooks.relay import relayed
+from tests.sim.guest import turn
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the simulated host is made of /proc")
 
@@ -75,12 +76,14 @@ async def test_the_night_is_carried_through_a_crash_and_a_cut_link_and_nothing_i
         first.send_signal(signal.SIGKILL)
         await first.wait()
 
+        turn(sim, 20)  # the link is cut while the server starts
         second = await anna.begin("runbook", "night", "--yes", "--json")
         said = await _heard(second, ("▸ 3/4 follow it until it serves",))
         assert any(
             line.startswith("this goes on: night: at step 2 of 12, “kill the zombie”") for line in said
         )
         await relay.cut(2.0)
+        turn(sim, 240)
         assert relay.cuts
         stopped = await _rest(second)
         assert stopped.code == 1, stopped.err

@@ -56,7 +56,7 @@ class Station:
     async def until(self, such: Callable[[], object]) -> None:
         while not such():
             self._changed.clear()
-            await asyncio.wait_for(self._changed.wait(), 10)
+            await asyncio.wait_for(self._changed.wait(), 60)
 
 
 def files(folder: Path) -> list[Path]:
@@ -125,7 +125,7 @@ async def test_what_one_session_has_watched_the_next_one_knows(tmp_path: Path) -
         second._take(frame, b"")
     while not second.state.servers[0].starts_known:
         changed.clear()
-        await asyncio.wait_for(changed.wait(), 10)
+        await asyncio.wait_for(changed.wait(), 60)
     await second.stop()
     assert [item.usual_s for item in second.state.servers[0].rail if item.phase == "weights"] == [90.0]
 

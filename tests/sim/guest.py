@@ -16,6 +16,7 @@ import httpx
 from specdash.monitor import frames
 from specdash.remote.bootstrap import Bootstrap
 from specdash.remote.payload import parcel, payload
+from specdash.sim.adapter import Clock
 from specdash.sim.simulate import Simulation
 
 PREFIX = re.compile(r"^\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)(?: (TP\d))?\] (.*)")
@@ -55,7 +56,7 @@ class Guest:
 
     async def hear(self, kind: type[Any], like: Any = None) -> Any:
         """The next frame of that kind (that ``like`` accepts), or the first one that was passed over."""
-        return await asyncio.wait_for(self._hear(kind, like), 12)
+        return await asyncio.wait_for(self._hear(kind, like), 60)
 
     async def _hear(self, kind: type[Any], like: Any) -> Any:
         assert self._process.stdout is not None
@@ -89,7 +90,7 @@ async def agent(sim: Simulation, *, watch: bool = True) -> AsyncIterator[Guest]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        while boot.magic not in await asyncio.wait_for(process.stdout.readline(), 15):
+        while boot.magic not in await asyncio.wait_for(process.stdout.readline(), 60):
             pass
         process.stdin.write(parcel(payload(), {"watch": watch, "version": "test"}))
         guest = Guest(process)
@@ -98,15 +99,27 @@ async def agent(sim: Simulation, *, watch: bool = True) -> AsyncIterator[Guest]:
     finally:
         process.stdin.close()
         with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(process.wait(), 5)
+            await asyncio.wait_for(process.wait(), 30)
         if process.returncode is None:
             process.kill()
             await process.wait()
 
 
+def turn(sim: Simulation, speed: float) -> None:
+    """Let the host's clock turn at another speed; for servers that start later, too.
+
+    What is to be met under way is met at leisure, and the rest is not waited for.
+    """
+    about = json.loads((sim.folder / "host.json").read_text())
+    beside = sim.folder / "host.new"
+    beside.write_text(json.dumps({**about, "speed": speed}))
+    beside.replace(sim.folder / "host.json")
+    Clock(sim.folder).turn(speed)
+
+
 def http(sim: Simulation) -> httpx.AsyncClient:
     """A client of the simulated server."""
-    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{sim.server_port}", trust_env=False, timeout=10)
+    return httpx.AsyncClient(base_url=f"http://127.0.0.1:{sim.server_port}", trust_env=False, timeout=60)
 
 
 def records(log: Path) -> list[tuple[str, str]]:

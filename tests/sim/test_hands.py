@@ -13,6 +13,7 @@ import pytest
 from specdash.agent import procfs
 from specdash.monitor.frames import Gpus, Hello
 from specdash.sim.folder import server_command
+from specdash.sim.ports import free_port
 from specdash.sim.scenarios import SCENARIOS
 from specdash.sim.simulate import simulate
 from tests.sim.guest import agent, members, until
@@ -74,7 +75,7 @@ async def test_processes_of_this_machine_are_not_there() -> None:
 
 async def test_a_server_is_launched_and_known_by_its_record(tmp_path: Path) -> None:
     async with simulate("orphan", speed=50) as sim, agent(sim, watch=False) as guest:
-        port = 20000 + sim.server_port % 10000
+        port = free_port()
         command = server_command(sim.folder, port, SCENARIOS["orphan"])
         wish: dict[str, Any] = {
             "argv": command,
@@ -84,7 +85,7 @@ async def test_a_server_is_launched_and_known_by_its_record(tmp_path: Path) -> N
         }
         made = await guest.do("launch", **wish)
         assert made["folder"].startswith(str(sim.folder))
-        assert abs(made["at"] - time.time()) < 3600
+        assert abs(made["at"] - time.time()) < 36_000
         told = await guest.do("launched", run=made["token"])
         assert (told["alive"], told["exit"]) == (True, None)
         await until(lambda: sum("scheduler" in line for line in members(sim).values()) >= 8)

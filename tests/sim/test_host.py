@@ -13,7 +13,7 @@ import pytest
 from specdash.monitor import frames
 from specdash.sim.folder import BENCHMARK_BYTES
 from specdash.sim.simulate import simulate
-from tests.sim.guest import agent, http, members, pid_of, records, ssh, title, until
+from tests.sim.guest import agent, http, members, pid_of, records, ssh, title, turn, until
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or shutil.which("ssh") is None,
@@ -68,7 +68,11 @@ async def test_a_terminal_has_a_size_and_a_shell() -> None:
 
 async def test_a_healthy_start_refuses_then_answers_503_then_200_and_serves() -> None:
     seen: list[str | int] = []
-    async with simulate("healthy", speed=400, serving_speed=100) as sim, http(sim) as client:
+    async with simulate("healthy", speed=100, serving_speed=100) as sim, http(sim) as client:
+        with pytest.raises(httpx.ConnectError):
+            await client.get("/health")
+        await until(lambda: "Load weight end" in sim.log.read_text())
+        turn(sim, 12)  # the port is open for two seconds before it serves
         while 200 not in seen:
             try:
                 answer: str | int = (await client.get("/health")).status_code
@@ -138,7 +142,7 @@ async def test_the_zombie_is_eight_hours_old_to_an_agent_and_its_cards_tell_who_
         ranks = {p.argv[0]: p for p in heard.list if p.argv[0].startswith("sglang::scheduler")}
         assert sorted(ranks) == [f"sglang::scheduler_TP{n}" for n in range(8)]
         assert main.ppid == 1
-        assert heard.at - main.started == pytest.approx(8 * 3600, abs=60)
+        assert heard.at - main.started == pytest.approx(8 * 3600, abs=600)
         assert (main.out, main.err) == (str(sim.log), str(sim.log))
         assert {p.pid for p in ranks.values()} == {p.pid for card in cards for p in card.processes or ()}
         assert [p.state for p in ranks.values()] == ["R"] * 3 + ["S"] + ["R"] * 4
@@ -154,13 +158,13 @@ async def test_the_zombie_is_eight_hours_old_to_an_agent_and_its_cards_tell_who_
 
 
 async def test_a_killed_zombie_leaves_76_gib_on_gpu_1_and_the_next_start_is_another_one() -> None:
-    async with simulate("zombie", speed=20) as sim, agent(sim) as guest:
+    async with simulate("zombie", speed=2) as sim, agent(sim) as guest:
         heard = await guest.hear(frames.Processes, lambda f: len(f.list) == 11)
         main = next(p for p in heard.list if "sglang.launch_server" in p.argv)
         guest.forget()
         assert await ssh(sim, f"python3 - {main.pid}", stdin=RESTART) == (0, "")
-        freed = await guest.hear(frames.Gpus, lambda f: not f.cards[0].used_mib)
-        assert [card.used_mib for card in freed.cards] == [0, 76 * 1024, 0, 0, 0, 0, 0, 0]
+        left = [0, 76 * 1024, 0, 0, 0, 0, 0, 0]
+        freed = await guest.hear(frames.Gpus, lambda f: [card.used_mib for card in f.cards] == left)
         assert {card.util for card in freed.cards} == {0}
         [named] = freed.cards[1].processes
         assert title(named.pid) == "", "NVML goes on naming the dead rank"
@@ -168,6 +172,7 @@ async def test_a_killed_zombie_leaves_76_gib_on_gpu_1_and_the_next_start_is_anot
             frames.Processes, lambda f: any(p.argv == main.argv and p.pid != main.pid for p in f.list)
         )
         assert fresh.at - max(p.started for p in fresh.list if p.argv == main.argv) < 600
+        turn(sim, 100)
         await guest.hear(frames.Gpus, lambda f: all((card.used_mib or 0) > 60_000 for card in f.cards))
 
 
@@ -189,7 +194,8 @@ async def test_a_rank_stopped_while_serving_freezes_tokens_and_lets_them_go_on()
         await _until_ready(client)
         rank = pid_of(sim, "sglang::scheduler_TP2")
         assert (await ssh(sim, f"kill -STOP {rank}"))[0] == 0
-        await asyncio.sleep(0.6)
+        while (await client.get("/health")).status_code != 503:
+            pass  # it answers after a second of the host's clock
         first = (await client.get("/v1/loads?include=all")).json()
         tokens = _counter((await client.get("/metrics")).text)
         assert (await client.get("/health")).status_code == 503
@@ -216,7 +222,7 @@ async def test_a_sigterm_drains_before_the_server_ends_itself() -> None:
 
 
 async def test_a_rank_killed_during_the_load_ends_the_start() -> None:
-    async with simulate("healthy", speed=200) as sim:
+    async with simulate("healthy", speed=20) as sim:
         await until(lambda: "Load weight begin" in sim.log.read_text())
         await ssh(sim, f"kill -9 {pid_of(sim, 'sglang::scheduler_TP6')}")
         await until(lambda: not members(sim))

@@ -15,6 +15,7 @@ import pytest
 
 from specdash.commands.deferred import DeferredSource
 from specdash.session.live import SessionOptions, open_source
+from specdash.sim.ports import free_port
 from specdash.sim.simulate import Simulation, simulate
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
@@ -36,11 +37,8 @@ def mute() -> Iterator[int]:
 
 def config_of(folder: Path, sims: list[Simulation], mute: int) -> Path:
     """One ssh configuration for all of them."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        closed = free.getsockname()[1]
-    text = f"Host dead\n HostName 127.0.0.1\n Port {closed}\n"
-    text += f"Host mute\n HostName 127.0.0.1\n Port {mute}\n ConnectTimeout 60\n"
+    text = f"Host dead\n HostName 127.0.0.1\n Port {free_port()}\n"
+    text += f"Host mute\n HostName 127.0.0.1\n Port {mute}\n ConnectTimeout 600\n"
     for name, sim in zip(NAMES[2:], sims, strict=True):
         text += re.sub(r"(?m)^Host .*", f"Host {name}", sim.ssh_config.read_text()) + "\n"
     path = folder / "config"
@@ -63,13 +61,12 @@ async def test_dead_and_mute_hosts_delay_no_other_and_each_has_its_cell(tmp_path
         began = time.monotonic()
         async with app.run_test(size=(200, 50)) as pilot:
             while any(source.state.host is None for source in sources[2:]):
-                assert time.monotonic() - began < 30, screen_text(app)
+                assert time.monotonic() - began < 120, screen_text(app)
                 await pilot.pause(0.05)
             assert sources[1].state.link.state == "connecting", "the mute one is still waited for"
-            assert sources[0].state.link.state == "lost"
             await until(pilot, "hung ✖ STALLED")
-            text = await until(pilot, "left ✖ CRASHED")
-            assert "dead not reached" in text
+            await until(pilot, "left ✖ CRASHED")
+            text = await until(pilot, "dead not reached")
             assert "mute connecting" in text
             assert "▸○ dead" in text, "the one named first is looked at"
             await pilot.press("0", "right", "right")

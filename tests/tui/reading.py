@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from textual.pilot import Pilot
@@ -9,6 +10,7 @@ from textual.pilot import Pilot
 from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dashboard import Dashboard
 
+PATIENCE_S = 60.0
 SIZES = [(80, 24), (120, 40), (200, 50)]
 
 
@@ -36,7 +38,8 @@ async def until(pilot: Pilot[Any], words: str) -> str:
     """The screen, once these words are on it."""
     app = pilot.app
     assert isinstance(app, SpecdashApp)
-    for _ in range(400):
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         if words in screen_text(app):
             return screen_text(app)
         await pilot.pause(0.025)

@@ -166,7 +166,7 @@ async def test_leaving_ends_it_in_order(make_app: Make, host: BenchHost, tmp_pat
         await pilot.press("q")
         await until(pilot, "is being measured")
         await pilot.press("right", "enter")
-        for _ in range(200):
+        for _ in range(3000):
             if not app.is_running:
                 break
             await pilot.pause(0.02)

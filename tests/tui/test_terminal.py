@@ -20,7 +20,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 MOUSE_OFF, CURSOR_ON = b"\x1b[?1000l", b"\x1b[?25h"
-PATIENCE_S = 30.0
+PATIENCE_S = 120.0
 
 
 class Terminal:

@@ -157,7 +157,7 @@ async def test_the_palette_shows_a_theme_while_it_is_looked_at(make_app: Make) -
             await pilot.press("colon", *"theme specdash-light")
             await until(pilot, "theme specdash-light")
             await pilot.press("down")
-            for _ in range(50):
+            for _ in range(3000):
                 if app.theme == "specdash-light":
                     break
                 await pilot.pause(0.02)

@@ -19,6 +19,7 @@ from specdash.intake.door import admit
 from specdash.intake.rules import default_rules
 from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
+from specdash.logs.jsonfile import Unwrapper
 from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Bench, Ending, Glimpse, Hello, Link, Log, Note, Reply
 from specdash.monitor.limits import Learned
@@ -75,6 +76,7 @@ class Session:
         self._target = target
         self._memory = start(target.text, default_rules(), options.log)
         self._logs = LogKeeper()
+        self._unwrapper = Unwrapper()
         self._listeners: list[Callable[[], None]] = []
         self._told = False
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
@@ -208,7 +210,8 @@ class Session:
 
     def _take(self, frame: AnyFrame, _line: bytes) -> None:
         """One frame from the link, or one that the link itself made."""
-        frame = admit(frame)
+        came = admit(frame)
+        frame = self._unwrapper.admit(came)
         if self._options.on_frame is not None:
             trouble = self._options.on_frame(frame)
             if trouble:
@@ -223,9 +226,9 @@ class Session:
             self.benches.answer(frame)
         elif isinstance(frame, Bench):
             self.benches.take(frame)
-        elif isinstance(frame, Log) and self._orders.follows(frame.path):
+        elif isinstance(frame, Log) and isinstance(came, Log) and self._orders.follows(frame.path):
             self._logs.keep(frame, before, self._memory)
-            self._orders.credit(frame)
+            self._orders.credit(came)  # the file has more bytes than docker's records have text
         elif isinstance(frame, Glimpse) and self._orders.follows(frame.path):
             self._logs.glimpse(frame)
         if not isinstance(frame, Link) or frame.state == "live":

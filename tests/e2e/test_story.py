@@ -183,7 +183,7 @@ async def test_a_start_goes_on_without_us_and_is_taken_up_where_we_left_it() -> 
             turn(sim, 1.0)  # it will not serve before we are back
             started = mains(sim)
             await anna.press("q")
-            await anna.reads("a plan is under way", "Leaving does nothing to the server.")
+            await anna.reads("a plan is under way", "Leaving stops it after the step at hand")
             assert anna.focus == "no"
             await anna.press("l", "enter")
             await asyncio.wait_for(_ended(app), 120)

@@ -21,18 +21,9 @@ from tests.bench.test_table import measured
 from tests.measuring.scripted import good_run
 from tests.operations.fakehost import FakeHost, sglang
 from tests.screens.scenes import Make, Scene, app_over, keys
-from tests.tui.actors import HeldClock, HostSource, serving
+from tests.tui.actors import HeldClock, HostSource, leftover, serving
+from tests.tui.plandialogs import confirm, crashed, open_dialog, patched, production, to_clean, to_kill
 from tests.tui.reading import settle, until
-from tests.tui.test_acting import (
-    _crashed,
-    _patched,
-    _production,
-    _to_clean,
-    _to_kill,
-    confirm,
-    leftover,
-    open_dialog,
-)
 from tests.tui.test_measuring import BenchHost
 
 CAMPAIGN = {"plain": (82.1, 82.5, 83.0), "ngram": (118.2, 117.5, 119.1)}
@@ -173,13 +164,13 @@ def measured_well(folder: Path) -> Scene:
 
 
 ACTING: dict[str, Make] = {
-    "ask_kill": asked("K", _to_kill),
-    "ask_production": asked("K", _production),
-    "ask_clean": asked("C", _to_clean),
-    "ask_restart": asked("R", _to_kill),
-    "ask_restart_red": asked("R", _crashed),
-    "ask_patch": asked("P", _crashed),
-    "ask_undo": asked("U", _patched),
+    "ask_kill": asked("K", to_kill),
+    "ask_production": asked("K", production),
+    "ask_clean": asked("C", to_clean),
+    "ask_restart": asked("R", to_kill),
+    "ask_restart_red": asked("R", crashed),
+    "ask_patch": asked("P", crashed),
+    "ask_undo": asked("U", patched),
     "killing": worked(ends="10 s left"),
     "killing_again": worked("K", ends="10 s left"),
     "killing_leaves": worked("q", ends="10 s left"),

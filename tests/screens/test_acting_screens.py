@@ -13,16 +13,8 @@ from textual.pilot import Pilot
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from tests.tui.actors import HeldClock, HostSource, serving
+from tests.tui.plandialogs import confirm, crashed, open_dialog, patched, production, to_clean, to_kill
 from tests.tui.reading import until
-from tests.tui.test_acting import (
-    _crashed,
-    _patched,
-    _production,
-    _to_clean,
-    _to_kill,
-    confirm,
-    open_dialog,
-)
 
 Compare = Callable[..., bool]
 SIZES = [(80, 24), (120, 40)]
@@ -41,12 +33,12 @@ def app_over(source: HostSource) -> SpecdashApp:
 
 
 QUESTIONS = {
-    "kill": ("K", _to_kill),
-    "production": ("K", _production),
-    "clean": ("C", _to_clean),
-    "red": ("R", _crashed),
-    "patch": ("P", _crashed),
-    "undo": ("U", _patched),
+    "kill": ("K", to_kill),
+    "production": ("K", production),
+    "clean": ("C", to_clean),
+    "red": ("R", crashed),
+    "patch": ("P", crashed),
+    "undo": ("U", patched),
 }
 
 

@@ -2,123 +2,52 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Button, Input
+from textual.widgets import Input
 
-from specdash.operations import patch
-from specdash.operations.acts import Hands
-from specdash.operations.sight import look
-from specdash.operations.work import Edit
-from specdash.profile.document import Host, Profile
-from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dashboard import Dashboard
-from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
-from specdash.tui.screens.plan import PlanDialog
-from tests.operations.fakehost import FakeHost, diagnosis, sglang
+from specdash.tui.screens.dialogs import NoticeDialog
+from tests.operations.fakehost import diagnosis
 from tests.tui.actors import (
     DRAFT,
     HeldClock,
     HostSource,
-    SlowHost,
-    bury,
-    crashed_on_its_draft,
-    furnish,
     leftover,
     serving,
 )
 from tests.tui.conftest import Make
+from tests.tui.plandialogs import (
+    Scene,
+    confirm,
+    crashed,
+    focused,
+    go,
+    open_dialog,
+    patched,
+    production,
+    to_clean,
+    to_kill,
+)
 from tests.tui.reading import screen_text, settle, until
-
-Scene = Callable[[Path], Awaitable[HostSource]]
-
-
-async def _to_kill(folder: Path) -> HostSource:
-    return HostSource(serving(), folder)
-
-
-async def _production(folder: Path) -> HostSource:
-    profile = Profile(hosts={"box": Host(target="root@gpubox", production=True)})
-    return HostSource(serving(name="hjkl"), folder, profile=profile)
-
-
-async def _to_clean(folder: Path) -> HostSource:
-    host = FakeHost()
-    leftover(host)
-    return HostSource(host, folder)
-
-
-async def _crashed(folder: Path) -> HostSource:
-    source = HostSource(crashed_on_its_draft(), folder)
-    assert source.operations is not None
-    source.operations.sightings.keep(await look(Hands(source.host), source.host.servers[0]))
-    bury(source.host)
-    return source
-
-
-async def _patched(folder: Path) -> HostSource:
-    host = FakeHost()
-    furnish(host, draft=131072)
-    source = HostSource(host, folder)
-    assert source.operations is not None
-    plan = await patch.prepare(host, DRAFT, [Edit(key="max_position_embeddings", value="262144")])
-    await source.operations.perform(plan)
-    host.effects.clear()
-    source.operations.desk.plan = None
-    return source
-
-
-def go(app: SpecdashApp) -> Button:
-    return app.screen.query_one("#go", Button)
-
-
-def focused(app: SpecdashApp) -> str | None:
-    return app.focused.id if app.focused else None
-
-
-async def open_dialog(pilot: Pilot[Any], key: str) -> PlanDialog:
-    await settle(pilot)
-    await pilot.press(key)
-    await until(pilot, "in this order")
-    await pilot.pause()
-    assert isinstance(pilot.app.screen, PlanDialog)
-    return pilot.app.screen
-
-
-async def confirm(pilot: Pilot[Any]) -> None:
-    """By keys alone: to the last button, and press it."""
-    app = pilot.app
-    assert isinstance(app, SpecdashApp)
-    if isinstance(app.focused, Input):
-        await pilot.press("enter")
-    for _ in range(6):
-        if focused(app) == "go":
-            break
-        await pilot.press("l")
-    assert focused(app) == "go"
-    await pilot.press("enter")
 
 
 @pytest.mark.parametrize(
     ("key", "scene", "says"),
     [
-        ("K", _to_kill, ("Kill sglang:30000 (pid 100) on gpubox", "SIGTERM 100", "verify that GPU 0, 1 are")),
-        ("C", _to_clean, ("Clean GPU 1 on gpubox", "SIGKILL 900", "dcgm-exporter: DCGM, a monitor")),
-        ("R", _to_kill, ("Restart sglang:30000 (pid 100) on gpubox", "✓ driver", "max_tokens 1")),
+        ("K", to_kill, ("Kill sglang:30000 (pid 100) on gpubox", "SIGTERM 100", "verify that GPU 0, 1 are")),
+        ("C", to_clean, ("Clean GPU 1 on gpubox", "SIGKILL 900", "dcgm-exporter: DCGM, a monitor")),
+        ("R", to_kill, ("Restart sglang:30000 (pid 100) on gpubox", "✓ driver", "max_tokens 1")),
         (
             "P",
-            _crashed,
+            crashed,
             (f"Patch max_position_embeddings in {DRAFT}", '+  "max_position_embeddings": 262144'),
         ),
         (
             "U",
-            _patched,
+            patched,
             (f"Undo {DRAFT} on gpubox", "from the backup", '+  "max_position_embeddings": 131072'),
         ),
     ],
@@ -147,7 +76,7 @@ async def test_each_key_shows_its_literal_plan_with_cancel_in_focus_and_enter_do
 
 
 async def test_a_confirmed_kill_ticks_its_steps_and_ends_in_one_line(tmp_path: Path, make_app: Make) -> None:
-    source = await _to_kill(tmp_path)
+    source = await to_kill(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await open_dialog(pilot, "K")
@@ -197,7 +126,7 @@ async def test_a_grace_counts_down_and_a_second_press_offers_to_stop_after_the_s
 
 
 async def test_what_failed_says_why_and_which_key_goes_on(tmp_path: Path, make_app: Make) -> None:
-    source = await _to_kill(tmp_path)
+    source = await to_kill(tmp_path)
     leftover(source.host)
     del source.host.procs[901]
     app = make_app(source)
@@ -218,7 +147,7 @@ async def test_what_failed_says_why_and_which_key_goes_on(tmp_path: Path, make_a
 async def test_cleaning_offers_leftovers_ticked_and_other_peoples_work_only_by_the_hosts_name(
     tmp_path: Path, make_app: Make
 ) -> None:
-    source = await _to_clean(tmp_path)
+    source = await to_clean(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 50)) as pilot:
         await open_dialog(pilot, "C")
@@ -250,7 +179,7 @@ async def test_cleaning_offers_leftovers_ticked_and_other_peoples_work_only_by_t
 async def test_on_a_production_host_letters_of_the_name_are_letters_and_arm_the_button(
     tmp_path: Path, make_app: Make
 ) -> None:
-    source = await _production(tmp_path)
+    source = await production(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 50)) as pilot:
         await open_dialog(pilot, "K")
@@ -267,7 +196,7 @@ async def test_on_a_production_host_letters_of_the_name_are_letters_and_arm_the_
 
 
 async def test_a_red_check_holds_the_start_until_it_is_overridden(tmp_path: Path, make_app: Make) -> None:
-    source = await _crashed(tmp_path)
+    source = await crashed(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 50)) as pilot:
         await open_dialog(pilot, "R")
@@ -291,7 +220,7 @@ async def test_a_red_check_holds_the_start_until_it_is_overridden(tmp_path: Path
 async def test_from_a_red_draft_the_patch_is_one_button_away_and_undo_takes_it_back(
     tmp_path: Path, make_app: Make
 ) -> None:
-    source = await _crashed(tmp_path)
+    source = await crashed(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 50)) as pilot:
         await open_dialog(pilot, "R")
@@ -311,7 +240,7 @@ async def test_from_a_red_draft_the_patch_is_one_button_away_and_undo_takes_it_b
 
 
 async def test_p_without_a_known_fix_says_what_changes_any_value(tmp_path: Path, make_app: Make) -> None:
-    source = await _to_kill(tmp_path)
+    source = await to_kill(tmp_path)
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -321,176 +250,6 @@ async def test_p_without_a_known_fix_says_what_changes_any_value(tmp_path: Path,
         assert isinstance(app.screen_stack[-1], NoticeDialog)
         await pilot.press("enter")
         assert isinstance(app.screen, Dashboard)
-
-
-async def test_under_watch_the_keys_do_not_exist_and_unlock_says_why(tmp_path: Path, make_app: Make) -> None:
-    source = HostSource(serving(), tmp_path, watch_only=True)
-    app = make_app(source)
-    async with app.run_test(size=(200, 50)) as pilot:
-        board = await settle(pilot)
-        for key in "KCRPU":
-            await pilot.press(key)
-        await settle(pilot)
-        assert app.screen is board
-        assert source.host.asked == [], "not even looked"
-        assert "K kill" not in screen_text(app)
-        await pilot.press("question_mark")
-        await settle(pilot)
-        assert "act on the server" not in screen_text(app)
-        await pilot.press("escape", "colon")
-        await pilot.press(*"unlock")
-        await until(pilot, "act after all")
-        await pilot.press("enter")
-        text = await until(pilot, "the command line said --watch")
-        assert "→ connect without it" in text
-        source.locked = ""
-        await pilot.press("enter")
-        board.acting.unlock()
-        assert source.unlocked == 1
-
-
-async def test_a_slow_host_is_said_to_be_prepared_for_and_escape_gives_up(
-    tmp_path: Path, make_app: Make
-) -> None:
-    host = SlowHost()
-    furnish(host)
-    sglang(host)
-    host.answers = asyncio.Event()
-    source = HostSource(host, tmp_path)
-    app = make_app(source)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await settle(pilot)
-        await pilot.press("K")
-        await until(pilot, "preparing the plan to kill sglang:30000 … (esc gives up)")
-        await pilot.press("C")
-        await until(pilot, "still preparing the plan to kill")
-        await pilot.press("escape")
-        await until(pilot, "given up: nothing was done")
-        host.answers.set()
-        await settle(pilot)
-        assert isinstance(app.screen, Dashboard)
-        assert host.effects == []
-
-
-async def test_while_the_link_is_lost_nothing_is_prepared_and_nothing_is_sent(
-    tmp_path: Path, make_app: Make
-) -> None:
-    source = await _to_kill(tmp_path)
-    app = make_app(source)
-    async with app.run_test(size=(120, 50)) as pilot:
-        await open_dialog(pilot, "K")
-        source.host.link = "lost"
-        await confirm(pilot)
-        await until(pilot, "the connection to root@gpubox is lost: nothing was sent")
-        assert isinstance(app.screen, PlanDialog)
-        assert focused(app) == "cancel"
-        await pilot.press("escape")
-        await settle(pilot)
-        await pilot.press("K")
-        await until(pilot, "not connected to root@gpubox: nothing can be prepared")
-        assert source.host.effects == []
-
-
-async def test_a_host_that_somebody_else_works_on_is_left_alone_and_they_are_named(
-    tmp_path: Path, make_app: Make
-) -> None:
-    source = await _to_kill(tmp_path)
-    source.host.locked_by = {"who": "bob@desk", "what": "restart sglang:30000"}
-    app = make_app(source)
-    async with app.run_test(size=(120, 50)) as pilot:
-        await open_dialog(pilot, "K")
-        await confirm(pilot)
-        await until(pilot, "bob@desk is at work on this host (restart sglang:30000)")
-        assert source.host.effects == []
-
-
-async def test_leaving_during_a_plan_asks_and_the_next_connect_offers_to_go_on(
-    tmp_path: Path, make_app: Make
-) -> None:
-    clock = HeldClock()
-    host = serving(clock=clock)
-    host.procs[100].obeys = None
-    source = HostSource(host, tmp_path)
-    app = make_app(source)
-    async with app.run_test(size=(120, 40)) as pilot:
-        await open_dialog(pilot, "K")
-        await confirm(pilot)
-        await until(pilot, "◐ kill sglang:30000")
-        await pilot.press("q")
-        text = await until(pilot, "a plan is under way")
-        assert "Leaving stops it after the step at hand, and does nothing" in text
-        assert isinstance(app.screen, ConfirmDialog)
-        assert focused(app) == "no"
-        await pilot.press("enter")
-        await settle(pilot)
-        assert app.is_running
-        await pilot.press("q")
-        await until(pilot, "a plan is under way")
-        await pilot.press("l", "enter")
-    assert app.return_code is not None or not app.is_running
-    assert host.effects == [("TERM", 100)]
-
-    clock.go.set()
-    again = HostSource(host, tmp_path)
-    app = make_app(again)
-    async with app.run_test(size=(120, 40)) as pilot:
-        text = await until(pilot, "kill of sglang:30000 (pid 100) was cut off after step 0 of 4")
-        assert "R looks and goes on" in text
-        await open_dialog(pilot, "R")
-        text = screen_text(app)
-        assert "Go on: kill sglang:30000 (pid 100) on gpubox" in text
-        assert "Forget it" in text
-        await confirm(pilot)
-        await until(pilot, "✓ kill sglang:30000")
-        assert host.times("TERM", 100) == 1, "what was sent is not sent again"
-        assert not host.lives(101)
-
-
-async def test_a_cut_off_plan_can_be_forgotten(tmp_path: Path, make_app: Make) -> None:
-    clock = HeldClock()
-    host = serving(clock=clock)
-    host.procs[100].obeys = None
-    first = HostSource(host, tmp_path)
-    assert first.operations is not None
-    offer = await first.operations.kill(host.state.servers[0])
-    task = asyncio.create_task(first.operations.perform(offer.plan))
-    await clock.waits.wait()
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-    source = HostSource(host, tmp_path)
-    app = make_app(source)
-    async with app.run_test(size=(120, 50)) as pilot:
-        await until(pilot, "was cut off after step")
-        await open_dialog(pilot, "R")
-        await pilot.press("l", "l", "enter")  # behind Cancel and Go on
-        await settle(pilot)
-        assert "was cut off" not in screen_text(app)
-        assert source.journal.unfinished(host.target) == []
-        await open_dialog(pilot, "R")
-        assert "Restart sglang:30000 (pid 100) on gpubox" in screen_text(app)
-
-
-async def test_a_plan_belongs_to_its_host_and_the_dialog_names_it(tmp_path: Path, make_app: Make) -> None:
-    clock = HeldClock()
-    one = HostSource(serving(clock=clock), tmp_path / "one")
-    two = HostSource(serving(target="root@dgx2", name="dgx2"), tmp_path / "two")
-    app = make_app(one, two)
-    async with app.run_test(size=(120, 50)) as pilot:
-        board = await settle(pilot)
-        await open_dialog(pilot, "K")
-        await confirm(pilot)
-        await until(pilot, "◐ kill sglang:30000")
-        board.action_choose(1)
-        await settle(pilot)
-        assert "◐ kill" not in screen_text(app)
-        await open_dialog(pilot, "K")
-        assert "Kill sglang:30000 (pid 100) on dgx2" in screen_text(app)
-        await confirm(pilot)
-        await until(pilot, "✓ kill sglang:30000")
-        assert two.host.effects
-        board.action_choose(0)
-        clock.go.set()
-        await until(pilot, "✓ kill sglang:30000")
 
 
 async def test_on_a_narrow_screen_the_plan_takes_the_panels_place(tmp_path: Path, make_app: Make) -> None:

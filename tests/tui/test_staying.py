@@ -18,8 +18,8 @@ from tests.operations.fakeworld import Proc
 from tests.tui import fakes, pieces
 from tests.tui.actors import HostSource, serving
 from tests.tui.conftest import Make
+from tests.tui.plandialogs import focused, open_dialog
 from tests.tui.reading import screen_lines, screen_text, settle, until
-from tests.tui.test_acting import focused, open_dialog
 
 OLD = pieces.server(state="stopped", gone_at=pieces.NOW - 5)
 NEIGHBOUR = pieces.server(key="9:9", pid=9, name="vllm:8477", engine="vllm", port=8477, state="ready")

@@ -1,0 +1,100 @@
+"""Where nothing may be done, or not now: who may only watch, a slow or lost link, somebody else at work."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.screens.plan import PlanDialog
+from tests.operations.fakehost import sglang
+from tests.tui.actors import (
+    HostSource,
+    SlowHost,
+    furnish,
+    serving,
+)
+from tests.tui.conftest import Make
+from tests.tui.plandialogs import confirm, focused, open_dialog, to_kill
+from tests.tui.reading import screen_text, settle, until
+
+
+async def test_under_watch_the_keys_do_not_exist_and_unlock_says_why(tmp_path: Path, make_app: Make) -> None:
+    source = HostSource(serving(), tmp_path, watch_only=True)
+    app = make_app(source)
+    async with app.run_test(size=(200, 50)) as pilot:
+        board = await settle(pilot)
+        for key in "KCRPU":
+            await pilot.press(key)
+        await settle(pilot)
+        assert app.screen is board
+        assert source.host.asked == [], "not even looked"
+        assert "K kill" not in screen_text(app)
+        await pilot.press("question_mark")
+        await settle(pilot)
+        assert "act on the server" not in screen_text(app)
+        await pilot.press("escape", "colon")
+        await pilot.press(*"unlock")
+        await until(pilot, "act after all")
+        await pilot.press("enter")
+        text = await until(pilot, "the command line said --watch")
+        assert "→ connect without it" in text
+        source.locked = ""
+        await pilot.press("enter")
+        board.acting.unlock()
+        assert source.unlocked == 1
+
+
+async def test_a_slow_host_is_said_to_be_prepared_for_and_escape_gives_up(
+    tmp_path: Path, make_app: Make
+) -> None:
+    host = SlowHost()
+    furnish(host)
+    sglang(host)
+    host.answers = asyncio.Event()
+    source = HostSource(host, tmp_path)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("K")
+        await until(pilot, "preparing the plan to kill sglang:30000 … (esc gives up)")
+        await pilot.press("C")
+        await until(pilot, "still preparing the plan to kill")
+        await pilot.press("escape")
+        await until(pilot, "given up: nothing was done")
+        host.answers.set()
+        await settle(pilot)
+        assert isinstance(app.screen, Dashboard)
+        assert host.effects == []
+
+
+async def test_while_the_link_is_lost_nothing_is_prepared_and_nothing_is_sent(
+    tmp_path: Path, make_app: Make
+) -> None:
+    source = await to_kill(tmp_path)
+    app = make_app(source)
+    async with app.run_test(size=(120, 50)) as pilot:
+        await open_dialog(pilot, "K")
+        source.host.link = "lost"
+        await confirm(pilot)
+        await until(pilot, "the connection to root@gpubox is lost: nothing was sent")
+        assert isinstance(app.screen, PlanDialog)
+        assert focused(app) == "cancel"
+        await pilot.press("escape")
+        await settle(pilot)
+        await pilot.press("K")
+        await until(pilot, "not connected to root@gpubox: nothing can be prepared")
+        assert source.host.effects == []
+
+
+async def test_a_host_that_somebody_else_works_on_is_left_alone_and_they_are_named(
+    tmp_path: Path, make_app: Make
+) -> None:
+    source = await to_kill(tmp_path)
+    source.host.locked_by = {"who": "bob@desk", "what": "restart sglang:30000"}
+    app = make_app(source)
+    async with app.run_test(size=(120, 50)) as pilot:
+        await open_dialog(pilot, "K")
+        await confirm(pilot)
+        await until(pilot, "bob@desk is at work on this host (restart sglang:30000)")
+        assert source.host.effects == []

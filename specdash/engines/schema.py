@@ -200,6 +200,10 @@ class Spec(Table, frozen=True, kw_only=True):
     optional: tuple[Phase, ...] = ()
     """Phases that only some starts have: never expected, only shown."""
     default_port: int | None = None
+    warmup_tokens: int = 0
+    """Tokens that its own warm-up request generates at most, for each data-parallel replica."""
+    warmup_skip: str | None = None
+    """The flag that leaves the warm-up out."""
     detect: Detect = Detect()
     lines: Lines
     facts: Facts = Facts()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from specdash.monitor.commandline import launch_facts
 from specdash.monitor.foreign import decoded, fields, named
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
@@ -13,6 +14,8 @@ from specdash.monitor.serverparts import Lamp, LampSays
 _AUTH = frozenset({401, 403})
 _MODEL = re.compile(r'"id"\s*:\s*"((?:[^"\\]|\\.)*)"\s*,\s*"object"\s*:\s*"model"')
 _MODELS_NAMED = 3
+ONE_LOOK_S = 6.0
+"""Counters are read every five seconds: what moved between two readings may lie on either side of it."""
 
 
 def model_ids(answer: Http | None) -> tuple[str, ...]:
@@ -62,6 +65,8 @@ def _token_lamp(memory: ServerMemory) -> Lamp:
     answers = [memory.answers[path] for path in GENERATE if path in memory.answers]
     newest = max(answers, key=lambda answer: answer.at, default=None)
     seen_at = memory.moved.generated_at
+    if seen_at is not None and _of_warmup(memory, seen_at):
+        seen_at = None
     if seen_at is not None and (newest is None or newest.at < seen_at):
         return Lamp(name="token", says="yes", value="seen in its counters", at=seen_at)
     if newest is None:
@@ -70,9 +75,30 @@ def _token_lamp(memory: ServerMemory) -> Lamp:
     return Lamp(name="token", says=says, value=value, at=newest.at, asked=True)
 
 
+def _warmup_tokens(memory: ServerMemory) -> int:
+    """As many as its own warm-up may have generated: they prove a start, and no answer to anybody."""
+    spec, argv = memory.reading.grammar.spec, memory.family.main.argv
+    if not spec.warmup_tokens or spec.warmup_skip in argv:
+        return 0
+    copies = re.search(r"\bDP(\d+)\b", launch_facts(argv).parallel or "")
+    return spec.warmup_tokens * (int(copies[1]) if copies else 1)
+
+
+def _of_warmup(memory: ServerMemory, seen_at: float) -> bool:
+    """They came before the ready line, or in the same look as it, and are no more than its warm-up's."""
+    own, ready_at = _warmup_tokens(memory), memory.course.ready_at
+    if not own or ready_at is None:
+        return False
+    tokens = memory.counters.tokens if memory.counters is not None else None
+    few = tokens is not None and tokens <= own
+    return seen_at <= ready_at or (few and seen_at <= ready_at + ONE_LOOK_S)
+
+
 def _counted(memory: ServerMemory) -> Lamp:
     """What its counter has reached since its process began, where nobody was seen to get a token."""
     tokens = memory.counters.tokens if memory.counters is not None else None
+    if tokens and tokens <= _warmup_tokens(memory):
+        return Lamp(name="token", says="unknown", value=f"not asked: {tokens:.0f} of its own warm-up")
     if tokens:
         return Lamp(name="token", says="yes", value=f"{tokens:.0f} counted since it started")
     return Lamp(name="token", says="unknown", value="not asked")

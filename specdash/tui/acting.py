@@ -189,7 +189,7 @@ class Acting:
             return partial(operations.restart, server, variant=variant)
         if kind == "patch":
             return partial(operations.patch, server)
-        return operations.clean if kind == "clean" else operations.undo
+        return {"clean": operations.clean, "undo": operations.undo}[kind]  # no key falls through to another
 
     async def _kill(self, operations: Operations, server: Server | None) -> Offer:
         if server is None or server.gone_at is not None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from rich.cells import cell_len
 
-from specdash.operations.plan import Plan, Step
+from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.work import Check, Follow, Free, Launch, Remove, Start, Work
 from specdash.tui import say
+from specdash.tui.actions import BY_ID
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.planrows import (
+    KEYS,
     fold,
     helps,
     outcome_row,
@@ -20,6 +22,7 @@ from specdash.tui.widgets.planrows import (
     step_rows,
     title,
     tracker_rows,
+    verb,
 )
 
 NOW = 1000.0
@@ -161,3 +164,9 @@ def test_an_outcome_is_one_line_and_its_key_is_never_cut_off() -> None:
 def test_beside_the_made_up_clock_of_a_simulated_host_a_plan_says_whose_clock_it_goes_by() -> None:
     assert say.plan_count("3/7", simulated=True) == "times by your clock · 3/7"
     assert say.plan_count("3/7", simulated=False) == "3/7"
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_every_kind_of_plan_has_a_verb_and_the_key_that_prepares_it(kind: Kind) -> None:
+    assert verb(plan(step(), kind=kind))
+    assert KEYS[kind] in BY_ID

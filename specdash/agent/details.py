@@ -74,7 +74,7 @@ class Watched(object):
     def fingerprint(self) -> "tuple[object, ...]":
         """What an operator must hear of at once when it changes."""
         state = self.stat.state if self.stat.state in "TtZX" else "alive"
-        return (self.pid, self.stat.start, state, self._argv, self.sockets)
+        return (self.pid, self.stat.start, state, tuple(self._argv), self.sockets)
 
     @property
     def asleep_in_the_kernel(self) -> bool:

@@ -98,12 +98,13 @@ class Agent(object):
         self.outbox.put(hello(self.host, self.options))
         for crew in self._crews:
             crew.start()
-        started = next_beat = self.host.monotonic()
+        started = self.host.monotonic()
+        next_beat = started // 1.0 + 1.0  # with a second of the clock, as others wake: see pulse
         quiet_limit = self.options.get("quiet_limit", QUIET_LIMIT)
         while True:
             now = self.host.monotonic()
             if now >= next_beat:
-                next_beat = now // 1.0 + 1.0  # when others wake, too: see pulse
+                next_beat = now // 1.0 + 1.0
                 self._beat()
                 if now - self._heard_at > quiet_limit:
                     return

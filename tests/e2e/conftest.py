@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import pytest
 
 from tests.e2e.machine import Machine, missing_machine
 from tests.e2e.sshd import Sshd, generate_key, missing
+
+Keys: TypeAlias = dict[str, Path]
+"""Key pairs by name."""
 
 
 class StartSshd(Protocol):
@@ -19,7 +22,7 @@ class StartSshd(Protocol):
 
 
 @pytest.fixture(scope="session")
-def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Keys:
     """Key pairs for all tests: ``host`` and ``other`` (ed25519), ``host_rsa``, ``client``."""
     reason = missing()
     if reason:
@@ -31,7 +34,7 @@ def keys(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def start_sshd(keys: dict[str, Path], tmp_path: Path) -> Iterator[StartSshd]:
+def start_sshd(keys: Keys, tmp_path: Path) -> Iterator[StartSshd]:
     """Give a function that starts servers; they are stopped after the test."""
     running: list[Sshd] = []
 
@@ -60,7 +63,7 @@ class StartMachine(Protocol):
 
 
 @pytest.fixture
-def start_machine(keys: dict[str, Path]) -> Iterator[StartMachine]:
+def start_machine(keys: Keys) -> Iterator[StartMachine]:
     """Give a function that starts machines with a user of their own; they are stopped after the test."""
     reason = missing_machine()
     if reason:

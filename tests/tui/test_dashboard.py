@@ -15,7 +15,7 @@ from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
 from tests.tui.reading import SIZES, screen_lines, screen_text, settle, until
-from tests.tui.test_words_on_panes import STATES
+from tests.tui.words import STATES
 
 
 @pytest.mark.parametrize("make", STATES)

@@ -59,7 +59,14 @@ async def test_trusting_takes_a_deliberate_move_and_escape_refuses() -> None:
     app, prompter = asked()
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
-        for keys, outcome in ((("l", "enter"), True), (("tab", "enter"), True), (("escape",), False)):
+        moves: list[tuple[tuple[str, ...], bool]] = [
+            (("l", "enter"), True),
+            (("tab", "enter"), True),
+            (("y", "e", "s", "enter"), True),  # as ssh wants it
+            (("y", "enter"), False),
+            (("escape",), False),
+        ]
+        for keys, outcome in moves:
             question = asyncio.create_task(prompter.host_key(KEY))
             await answer(pilot, *keys)
             assert await question is outcome

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -116,9 +117,27 @@ class SecretDialog(ModalScreen["str | None"]):
         self.dismiss(None)
 
 
+class HostKeyDialog(ConfirmDialog):
+    """An unknown host key. Whoever types ``yes`` and enter, as ssh wants it, means that here, too."""
+
+    _typed = ""
+
+    def on_mount(self) -> None:
+        """Say that it may be typed."""
+        super().on_mount()
+        box = self.query_one(".dialog")
+        box.border_subtitle = Content(f"yes or tab, then enter: {self._yes} · esc: {self._no}")
+
+    def on_key(self, event: events.Key) -> None:
+        """The whole word goes to the button; enter presses it."""
+        self._typed = (self._typed + event.key)[-3:] if len(event.key) == 1 else ""
+        if self._typed == "yes":
+            self.query_one("#yes", Button).focus()
+
+
 def host_key_dialog(question: Any) -> ConfirmDialog:
     """A host that was never seen before (see ``specdash.remote.asking.HostKeyQuestion``)."""
-    return ConfirmDialog(f"unknown host {question.host}", question.text, yes="Trust it", no="Refuse")
+    return HostKeyDialog(f"unknown host {question.host}", question.text, yes="Trust it", no="Refuse")
 
 
 def secret_dialog(question: Any) -> SecretDialog:

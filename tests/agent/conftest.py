@@ -1,13 +1,17 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.agent.driver import binding, interpreters
+from tests.agent.driver import RunningAgent, binding, interpreters
 from tests.agent.hands import Hands, furnish
+from tests.agent.madeup import MARK, WAIT, Make
 from tests.nvmlstub.stub import NvmlStub, build
 
 INTERPRETERS = interpreters()
@@ -50,4 +54,44 @@ def place(tmp_path: Path) -> Path:
 def hands(place: Path) -> Iterator[Hands]:
     """An agent on it that may change things."""
     with Hands(place) as running:
+        yield running
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    """Where a server's log will be."""
+    return tmp_path / "server.log"
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Start a Python process with a title of its own; its first line has come when it is given back."""
+    made: list[subprocess.Popen[str]] = []
+
+    def start(title: str, *arguments: str, code: str = WAIT, **options: Any) -> subprocess.Popen[str]:
+        argv = [f"{title} {MARK}", "-c", code, *arguments]
+        process = subprocess.Popen(
+            argv,
+            executable=sys.executable,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            **options,
+        )
+        made.append(process)
+        return process
+
+    yield start
+    for process in made:
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout, process.stderr):
+            if stream:
+                stream.close()
+
+
+@pytest.fixture
+def agent() -> Iterator[RunningAgent]:
+    """One of this very machine."""
+    with RunningAgent() as running:
         yield running

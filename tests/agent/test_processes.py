@@ -3,33 +3,22 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
-import uuid
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from specdash.agent import procfs, sockets, wire
-from specdash.agent.crowd import fit
 from specdash.agent.details import Watched
 from specdash.agent.host import Host
 from specdash.monitor.frames import Processes
-from specdash.monitor.samples import Process
 from tests.agent.driver import RunningAgent
+from tests.agent.madeup import MARK, WAIT, Make, first_line, see, watch
 from tests.nvmlstub.stub import NvmlStub
 
-MARK = "made-up-" + uuid.uuid4().hex[:8]
-"""In the title of every process made here: nothing else on the machine matches."""
-
-WAIT = "import sys; print('up', flush=True); sys.stdin.read()"
 SPAWN = (
     "import subprocess, sys\n"
     f"child = subprocess.Popen(['NAME', '-c', CODE], executable={sys.executable!r})\n"
@@ -40,59 +29,6 @@ GRANDCHILD = "import sys; sys.stdin.read()"
 CHILD = "import sys; sys.stdin.readline()\n" + SPAWN.replace("NAME", "late").replace("CODE", repr(GRANDCHILD))
 PARENT = SPAWN.replace("NAME", "helper").replace("CODE", repr(CHILD))
 """Starts a child, which starts one of its own when a line comes."""
-
-Make = Callable[..., "subprocess.Popen[str]"]
-
-
-@pytest.fixture
-def make() -> Iterator[Make]:
-    """Start a Python process with a title of its own; its first line has come when it is given back."""
-    made: list[subprocess.Popen[str]] = []
-
-    def start(title: str, *arguments: str, code: str = WAIT, **options: Any) -> subprocess.Popen[str]:
-        argv = [f"{title} {MARK}", "-c", code, *arguments]
-        process = subprocess.Popen(
-            argv,
-            executable=sys.executable,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            **options,
-        )
-        made.append(process)
-        return process
-
-    yield start
-    for process in made:
-        process.kill()
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream:
-                stream.close()
-
-
-@pytest.fixture
-def agent() -> Iterator[RunningAgent]:
-    with RunningAgent() as running:
-        yield running
-
-
-def watch(agent: RunningAgent, match: str = MARK, env: tuple[str, ...] = ()) -> None:
-    agent.ask("watch", match=[match], env=list(env), interval=0.2)
-
-
-def see(agent: RunningAgent, pid: int, such: Callable[[Process], object] = lambda process: True) -> Process:
-    """The first sight of this process for which ``such`` holds."""
-
-    def wanted(frame: Processes) -> list[Process]:
-        return [process for process in frame.list if process.pid == pid and such(process)]
-
-    return wanted(agent.wait(Processes, wanted))[0]
-
-
-def first_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
 
 
 def test_a_server_is_described_as_the_kernel_has_it(make: Make, agent: RunningAgent, tmp_path: Path) -> None:
@@ -233,27 +169,6 @@ def test_an_environment_overwritten_by_a_title_says_so(make: Make, agent: Runnin
     assert (seen.env_blanked, seen.env) == (True, {"NCCL_ALGO": "Ring"})
 
 
-def test_listening_ports_are_joined_to_their_process(make: Make, agent: RunningAgent) -> None:
-    code = (
-        "import socket, sys\n"
-        "one = socket.socket(); one.bind(('127.0.0.1', 0)); one.listen()\n"
-        "input()\n"
-        "two = socket.socket(socket.AF_INET6); two.bind(('::1', 0)); two.listen()\n"
-        "print(one.getsockname()[1], flush=True); print(two.getsockname()[1], flush=True); input()\n"
-    )
-    server = make("vllm serve", code=code)
-    watch(agent)
-    one = see(agent, server.pid, lambda process: process.ports)
-    assert one.bind == "127.0.0.1"
-    assert server.stdin is not None
-    server.stdin.write("\n")
-    server.stdin.flush()
-    ports = tuple(sorted((int(first_line(server)), int(first_line(server)))))
-    both = see(agent, server.pid, lambda process: len(process.ports) == 2)
-    assert both.ports == ports
-    assert both.bind == ("127.0.0.1" if ports[0] == one.ports[0] else "::1")
-
-
 def test_the_mapping_of_the_driver_marks_a_cuda_context(make: Make, tmp_path: Path) -> None:
     device = tmp_path / "nvidia-uvm"
     device.write_bytes(b"\0" * 4096)
@@ -332,195 +247,3 @@ def test_a_process_asleep_in_the_kernel_tells_where(agent: RunningAgent, tmp_pat
 def test_the_agent_itself_is_never_a_server(agent: RunningAgent) -> None:
     watch(agent, "specdash.agent.main")
     assert agent.process.pid not in [process.pid for process in agent.wait(Processes).list]
-
-
-# ---------------------------------------------------------------------- what the parsers make of single files
-
-
-def test_a_name_in_stat_may_hold_anything() -> None:
-    fields = b"S 1 4242 4242 0 -1 4194560 1 0 0 0 150 50 0 0 20 0 33 0 8812345 99 25600 0"
-    stat = procfs.Stat(b"4242 (VLLM) :: (x) " + fields)
-    assert (stat.comm, stat.state, stat.ppid, stat.start) == ("VLLM) :: (x", "S", 1, 8812345)
-    assert (stat.cpu_s, stat.threads, stat.rss_mib, stat.kernel) == (2.0, 33, 100, False)
-
-
-@pytest.mark.parametrize(
-    ("raw", "argv"),
-    [
-        (b"", []),
-        (b"python\0-m\0sglang.launch_server\0", ["python", "-m", "sglang.launch_server"]),
-        (b"sglang::scheduler_TP0\0\0\0\0\0\0", ["sglang::scheduler_TP0"]),
-        (b"VLLM::Worker_TP1     \0", ["VLLM::Worker_TP1"]),
-        (b"x\0\0y\0", ["x", "", "y"]),
-    ],
-)
-def test_command_lines_and_titles(raw: bytes, argv: list[str]) -> None:
-    assert procfs.arguments(raw) == argv
-
-
-def test_an_endless_command_line_is_cut() -> None:
-    argv = procfs.arguments(b"a\0" + b"b" * 100_000 + b"\0c\0")
-    assert argv == ["a", "…"]
-
-
-@pytest.mark.parametrize(
-    ("argv", "shown"),
-    [
-        (["--api-key", "sk-1", "--port", "1"], ["--api-key", "<redacted>", "--port", "1"]),
-        (["--api-key=sk-1"], ["--api-key=<redacted>"]),
-        (["--admin-api-key", "sk-1"], ["--admin-api-key", "<redacted>"]),
-        (["--api-key", "k1", "k2", "-x", "y"], ["--api-key", "<redacted>", "<redacted>", "-x", "y"]),
-        (["--api-key", "-k1", "--port", "1"], ["--api-key", "<redacted>", "--port", "1"]),
-        (
-            ["--api-keys", "a", "--secret-key", "b"],
-            ["--api-keys", "<redacted>", "--secret-key", "<redacted>"],
-        ),
-        (["PGPASSWORD=x"], ["PGPASSWORD=<redacted>"]),
-        (["--hf-token", "--port", "1"], ["--hf-token", "--port", "1"]),
-        (
-            ["--tokenizer", "x", "--max-num-batched-tokens", "8192"],
-            ["--tokenizer", "x", "--max-num-batched-tokens", "8192"],
-        ),
-        (
-            ["sh", "-c", "VLLM_API_KEY=k vllm serve m --api-key 'a b' -x"],
-            ["sh", "-c", "VLLM_API_KEY=<redacted> vllm serve m --api-key <redacted> -x"],
-        ),
-    ],
-)
-def test_secrets_in_command_lines_are_hidden(argv: list[str], shown: list[str]) -> None:
-    assert procfs.redact(argv) == shown
-
-
-@pytest.mark.parametrize("unit", ["-", "-a", "a-", "-api-key-", "secret-", "--token "])
-def test_no_argument_costs_more_than_its_length(unit: str) -> None:
-    began = time.process_time()
-    procfs.redact([(unit * procfs.LONGEST_ARGV)[: procfs.LONGEST_ARGV]])
-    assert time.process_time() - began < 1.5, "it took ten seconds when it cost the square"
-
-
-@pytest.mark.parametrize(
-    ("raw", "found", "blanked"),
-    [
-        (b"NCCL_ALGO=Ring\0X=1\0", {"NCCL_ALGO": "Ring"}, False),
-        (b"\0\0\0\0NCCL_ALGO=Ring\0", {"NCCL_ALGO": "Ring"}, True),
-        (b"duler_TP0\0\0\0NCCL_ALGO=Ring\0", {"NCCL_ALGO": "Ring"}, True),
-        (b"", {}, False),
-    ],
-)
-def test_environments(raw: bytes, found: dict[str, str], blanked: bool) -> None:
-    assert procfs.environment(raw, [re.compile("^NCCL_")]) == (found, blanked)
-
-
-def test_the_inner_pid_of_a_container_is_known() -> None:
-    assert procfs.status(b"Name:\tx\nUid:\t0\t1000\t0\t0\nNSpid:\t31314\t2\n") == (1000, 2)
-    assert procfs.status(b"Uid:\t0\t0\t0\t0\nNSpid:\t7\n") == (0, None)
-
-
-@pytest.mark.parametrize(
-    ("raw", "path"),
-    [
-        (b"0::/system.slice/vllm.service\n", "/system.slice/vllm.service"),
-        (b"4:memory:/docker/abc\n1:name=systemd:/x\n0::/\n", "/docker/abc"),
-        (b"0::/\n", "/"),
-        (b"", None),
-    ],
-)
-def test_the_cgroup_that_tells_most_is_taken(raw: bytes, path: str | None) -> None:
-    assert procfs.cgroup(raw) == path
-
-
-def test_a_crowd_of_processes_still_fits_into_a_frame() -> None:
-    process = {"pid": 1, "argv": ["python", "-c", "x" * 3000, "--more"]}
-    frame = fit({"t": "processes", "at": 1.0, "list": [dict(process) for _ in range(70)]}, ())
-    assert len(wire.encode(frame)) <= wire.MAX_FRAME
-    assert frame["list"][0]["argv"][2].endswith("x…")
-
-
-def test_the_kernel_tells_the_same_listeners_both_ways() -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as four,
-        socket.create_server(("::", 0), family=socket.AF_INET6) as six,
-    ):
-        ours = {(four.getsockname()[1], "127.0.0.1"), (six.getsockname()[1], "::")}
-        quick = sockets._ask(socket.AF_INET)
-        quick.update(sockets._ask(socket.AF_INET6))
-        slow = sockets._read_tables("/proc")
-        assert ours <= set(quick.values())
-        assert ours <= set(slow.values())
-        mine = sockets.held("/proc/self/fd")
-        assert {quick[inode] for inode in mine if inode in quick} == ours
-        assert {slow[inode] for inode in mine if inode in slow} == ours
-
-
-LISTEN = (
-    "import socket, sys\n"
-    "listener = socket.create_server(('127.0.0.1', 0))\n"
-    "print(listener.getsockname()[1], flush=True)\n"
-    "sys.stdin.read()\n"
-)
-
-
-def test_a_stranger_on_a_port_that_a_server_wants_is_told_of_until_it_is_gone(
-    make: Make, agent: RunningAgent
-) -> None:
-    stranger = subprocess.Popen(
-        ["some-daemon", "-c", LISTEN],
-        executable=sys.executable,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port = int(first_line(stranger))
-        server = make("vllm serve")
-        first_line(server)
-        watch(agent)
-        see(agent, server.pid)
-        agent.ask("ports", ports=[port])
-        seen = see(agent, stranger.pid)
-        assert (seen.ports, seen.bind, seen.argv[0]) == ((port,), "127.0.0.1", "some-daemon")
-        assert not seen.other_net
-        agent.ask("ports", ports=[])
-        agent.wait(Processes, lambda frame: [process.pid for process in frame.list] == [server.pid])
-    finally:
-        stranger.communicate("")
-
-
-def test_a_server_that_listens_itself_is_no_stranger_to_its_port(make: Make, agent: RunningAgent) -> None:
-    server = make("vllm serve", code=LISTEN)
-    port = int(first_line(server))
-    agent.ask("ports", ports=[port])
-    watch(agent)
-    see(agent, server.pid, lambda process: process.ports == (port,))
-    frame = agent.wait(Processes)
-    assert [process.pid for process in frame.list] == [server.pid]
-
-
-SUPERVISOR = (
-    "import socket, subprocess, sys\n"
-    "listener = socket.create_server(('127.0.0.1', 0))\n"
-    "argv = [sys.argv[1], '-c', 'import sys; sys.stdin.read()']\n"
-    "child = subprocess.Popen(argv, executable=sys.argv[2], pass_fds=(listener.fileno(),))\n"
-    "print(listener.getsockname()[1], child.pid, flush=True)\n"
-    "sys.stdin.read()\n"
-)
-
-
-def test_whoever_gave_a_server_its_socket_is_no_stranger_to_its_port(agent: RunningAgent) -> None:
-    supervisor = subprocess.Popen(
-        ["some-supervisor", "-c", SUPERVISOR, f"vllm serve {MARK}", sys.executable],
-        executable=sys.executable,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        port, server = map(int, first_line(supervisor).split())
-        agent.ask("ports", ports=[port])
-        watch(agent, match=f"^vllm serve {MARK}")
-        see(agent, server, lambda process: process.ports == (port,))
-        agent.ask("refresh")
-        frame = agent.wait(Processes)
-        assert [process.pid for process in frame.list] == [server]
-    finally:
-        supervisor.communicate("")

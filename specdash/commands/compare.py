@@ -45,6 +45,7 @@ def command(
       specdash compare baseline eagle3-3 --markdown
       specdash compare 12 13 14 15 --baseline 12 --fail-if slower
     """
+    from specdash.bench.fingerprint import SIMULATED
     from specdash.bench.table import tables
     from specdash.bench.words import markdown as in_markdown
     from specdash.bench.words import text
@@ -58,6 +59,8 @@ def command(
     else:
         tell(text(found))
         _tell_apart(chosen)
+    if not as_json and any(SIMULATED in run.tags for run in chosen):
+        click.echo("SIMULATED: figures of a simulated host are among these", err=True)
     if fail_if == "slower" and any(table.slower for table in found):
         sys.exit(_EXIT_SLOWER)
 

@@ -105,7 +105,7 @@ def _own_state() -> Iterator[None]:
         else:
             os.environ["XDG_STATE_HOME"] = before
         state = folder / "specdash"
-        for ours in state.glob("history.db*"):
+        for ours in (*state.glob("history.db*"), state / "copied.txt"):
             ours.unlink(missing_ok=True)
         shutil.rmtree(state / "operations", ignore_errors=True)
         if kept := sorted(path.name for path in state.glob("*") if path.is_file()):

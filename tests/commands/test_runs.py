@@ -120,6 +120,13 @@ def test_a_claim_is_held_against_what_was_measured(say: Say) -> None:
 
 
 @pytest.mark.usefixtures("kept")
+def test_figures_of_a_simulated_host_are_named_so_where_they_are_compared(say: Say) -> None:
+    assert "SIMULATED" not in say("compare")[2]
+    say("runs", "tag", "simulated", "2")
+    assert "SIMULATED" in say("compare")[2]
+
+
+@pytest.mark.usefixtures("kept")
 def test_only_the_host_that_was_measured_last_is_compared(say: Say) -> None:
     runs = Runs(place())
     runs.add(measured(1, 500.0, host="dgx2", at=1e9))

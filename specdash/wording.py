@@ -18,8 +18,8 @@ def named(name: str, words: str) -> str:
 
 
 def unnamed(name: str, words: str) -> str:
-    """The same without the name, for where it stands already."""
-    return words.removeprefix(f"{name}: ")
+    """The same without the name at either end, for where it stands already."""
+    return words.removeprefix(f"{name}: ").removesuffix(f": {name}")
 
 
 def why(error: Exception) -> str:

@@ -11,7 +11,7 @@ from specdash.wording import named, unnamed
 
 
 def test_a_name_stands_once_in_front() -> None:
-    for words in ("nothing listens", "gpubox: nothing listens"):
+    for words in ("nothing listens", "gpubox: nothing listens", "nothing listens: gpubox"):
         assert named("gpubox", words) == "gpubox: nothing listens"
         assert unnamed("gpubox", words) == "nothing listens"
     assert unnamed("gpubox", "gpubox2: nothing listens") == "gpubox2: nothing listens"

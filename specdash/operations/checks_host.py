@@ -9,6 +9,7 @@ from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.operations.freeing import indexes, is_clean, says
 from specdash.operations.replies import Stat
 from specdash.operations.replies_probe import Listener, Place, Port, Shm
+from specdash.wording import named
 
 SHM_LEAST_MIB, SHM_USUAL_MIB = 256, 2048
 """NCCL and multiprocessing need it; docker gives 64 MiB unless told otherwise."""
@@ -68,7 +69,8 @@ def _listener(one: Listener) -> str:
 def disk(key: str, place: Place | None, path: str) -> Line:
     """There is room where it writes, and it may write there."""
     if place is None or place.error or place.free_mib is None:
-        return unknown(key, f"{path}: {place.error if place and place.error else 'could not be looked at'}")
+        why = place.error if place and place.error else "could not be looked at"
+        return unknown(key, named(path, why))
     seen = f"{gib(place.free_mib)} free where {path} lies"
     if place.free_mib < DISK_LEAST_MIB:
         return bad(key, seen, "free some space there")

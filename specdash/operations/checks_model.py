@@ -10,6 +10,7 @@ import msgspec
 
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.operations.replies import Stat
+from specdash.wording import named
 
 LFS = b"version https://git-lfs"
 _WEIGHTS = re.compile(r"\.(?:safetensors|bin|pt|pth|gguf)$")
@@ -45,12 +46,13 @@ def complete(key: str, folder: Folder, *, dummy: bool = False) -> Iterator[Line]
     if not folder.exists:
         yield bad(
             key,
-            f"{folder.path}: {folder.error or 'there is no such folder'}",
+            named(folder.path, folder.error or "there is no such folder"),
             "check the path as it is there",
         )
         return
     if folder.config is None:
-        yield bad(key, f"{folder.path}/config.json: {folder.config_error or 'missing'}", "download it again")
+        config = f"{folder.path}/config.json"
+        yield bad(key, named(config, folder.config_error or "missing"), "download it again")
         return
     if dummy:
         yield ok(key, f"{folder.path}: dummy weights are asked for")

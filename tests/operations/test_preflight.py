@@ -10,6 +10,7 @@ import pytest
 from specdash.operations import preflight
 from specdash.operations.acts import Hands
 from specdash.operations.checks import Line, passes, told
+from specdash.operations.checks_model import Folder, complete
 from specdash.operations.work import Check, Launch
 from tests.operations.fakehost import FakeHost, Proc, sglang
 
@@ -342,3 +343,9 @@ async def test_before_a_restart_only_what_the_old_server_does_not_change_is_look
     found = await preflight.examine(Hands(host), Check(launch=launch), lasting=True)
     assert {line.key for line in found} == {"disk", "ulimits", "driver", "model", "draft", "version", "flags"}
     assert red(list(found)) == []
+
+
+def test_a_folder_that_is_not_there_is_named_once() -> None:
+    why = "No such file or directory: /models/target"
+    [line] = complete("model", Folder(path="/models/target", exists=False, error=why))
+    assert line.seen == "/models/target: No such file or directory"

@@ -68,8 +68,13 @@ class Measuring:
 
     @property
     def measured(self) -> frozenset[str]:
-        """Variants of the chosen host of which runs were kept, as last read."""
-        return frozenset(run.variant for run in self._mine(self.here))
+        """Variants of the chosen host of which a kept run counts, as last read."""
+        return frozenset(run.variant for run in self._mine(self.here) if not run.trouble)
+
+    @property
+    def void(self) -> frozenset[str]:
+        """Variants that were measured, and no run of which counts."""
+        return frozenset(run.variant for run in self._mine(self.here)) - self.measured
 
     def tick(self) -> bool:
         """Four times a second. True: there is something new to draw."""

@@ -27,7 +27,9 @@ class Scene(NamedTuple):
     acted: bool = False
     """A plan has been carried out: this is no longer the first start."""
     measured: frozenset[str] = frozenset()
-    """Variants of which runs were kept."""
+    """Variants of which a run counts."""
+    void: frozenset[str] = frozenset()
+    """Variants that were measured, and no run of which counts."""
     variants: tuple[str, ...] = ()
     """Those of the profile that a restart can take."""
     compared: bool = False
@@ -62,6 +64,8 @@ def _serving(scene: Scene, server: Server) -> Row:
     if not server.proven:
         return _line("server.token", " asks for one token: it proves READY")
     here = slug(server.speculation)
+    if here in scene.void:
+        return _line("bench.run", " measures again: no run counts so far, and says why (4)")
     if here not in scene.measured:
         return _line("bench.run", f" measures {here}: half a minute (simulated figures)")
     other = next((name for name in scene.variants if name not in scene.measured), None)
@@ -100,6 +104,7 @@ class Story:
             opening=self._opening,
             acted=self._acted,
             measured=board.measuring.measured,
+            void=board.measuring.void,
             variants=operations.variants if operations is not None else (),
             compared=board.measuring.compared,
         )

@@ -61,6 +61,12 @@ def test_from_ready_on_each_key_leads_to_the_comparison() -> None:
     assert "baseline and eagle3-3" in story[4]
 
 
+def test_runs_that_do_not_count_are_no_measurement() -> None:
+    told = line(serving(), variants=BOTH, void=frozenset({"eagle3-3"}))
+    assert told.startswith("▸ B measures again: no run counts")
+    assert len(told) < 79
+
+
 def test_every_line_fits_into_eighty_columns_and_made_up_figures_say_so() -> None:
     scenes = [
         line(serving(), variants=BOTH),

@@ -55,6 +55,23 @@ def framed(data: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(event), event)
 
 
+def body_of(head: bytes, rest: bytes) -> tuple[bytes, bytes] | None:
+    """A request's body and what comes after it; None: it is not all there yet."""
+    if re.search(rb"(?i)\r\ntransfer-encoding: *chunked", head):
+        body = b""
+        while True:
+            size, line_end, after = rest.partition(b"\r\n")
+            length = int(size, 16) if line_end else 0
+            if not line_end or len(after) < length + 2:
+                return None
+            body, rest = body + after[:length], after[length + 2 :]
+            if not length:
+                return body, rest
+    found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
+    length = int(found[1]) if found else 0
+    return (rest[:length], rest[length:]) if len(rest) >= length else None
+
+
 class Stream:
     """One answer on its way."""
 
@@ -62,7 +79,7 @@ class Stream:
         self.number = number
         self.chat = chat
         self.asked = at
-        self.total = int(body.get("max_tokens") or 16)
+        self.total = int(body.get("max_tokens") or body.get("max_completion_tokens") or 16)
         usage = body.get("stream_options") or {}
         self.usage = bool(usage.get("include_usage"))
         self.counts = bool(usage.get("continuous_usage_stats"))
@@ -187,11 +204,9 @@ class Mock:
             return
         peer.inbox += data
         head, blank, rest = peer.inbox.partition(b"\r\n\r\n")
-        found = re.search(rb"(?i)\r\ncontent-length: *(\d+)", head)
-        length = int(found[1]) if found else 0
-        if blank and len(rest) >= length and peer.stream is None:
-            peer.inbox = rest[length:]
-            self.answer(peer, head.decode("latin-1"), rest[:length], at)
+        if blank and peer.stream is None and (found := body_of(head, rest)) is not None:
+            body, peer.inbox = found
+            self.answer(peer, head.decode("latin-1"), body, at)
 
     def answer(self, peer: Peer, head: str, body: bytes, at: float) -> None:
         """One request."""
@@ -199,7 +214,10 @@ class Mock:
         if method == "GET":
             return self.page(peer, path)
         self.requests += 1
-        asked = json.loads(body)
+        try:
+            asked = json.loads(body)
+        except ValueError:
+            return self.whole(peer, 400, json.dumps({"error": {"message": "no JSON"}}))
         if len(self.bodies) < 2000:
             self.bodies.append(asked)
         wanted = self.wanted
@@ -289,6 +307,8 @@ class Mock:
         """What a GET asks for."""
         if path == "/v1/models":
             self.whole(peer, 200, json.dumps({"object": "list", "data": [{"id": "mock"}]}))
+        elif path == "/health":
+            self.whole(peer, 200, "")
         elif path == "/metrics":
             self.whole(peer, 200, self.metrics())
         elif path == "/__stats":

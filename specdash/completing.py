@@ -15,7 +15,8 @@ from click.shell_completion import CompletionItem
 from click.types import StringParamType
 
 from specdash.errors import SpecdashError
-from specdash.profile.document import Profile, load
+from specdash.profile.document import Profile
+from specdash.profile.loading import load
 
 _SSH: Final = (Path("~/.ssh/config"), Path("/etc/ssh/ssh_config"))
 

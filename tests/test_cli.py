@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from specdash import __version__
-from specdash.cli import COMMANDS, main
+from specdash.cli import main
+from specdash.commands import COMMANDS
 
 HEAVY = ("textual", "asyncssh", "httpx", "rich", "msgspec", "prometheus_client")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from specdash.monitor.state import HostState
     from specdash.operations.desk import Desk
     from specdash.operations.journal import Journal
-    from specdash.operations.plan import Kind, Plan
+    from specdash.operations.plan import Plan
     from specdash.operations.rules import Rules
     from specdash.profile.document import Host, Profile
     from specdash.session.live import Session
@@ -105,27 +104,6 @@ def say(text: str) -> None:
 Prepare = Callable[[Scene], Awaitable["Plan"]]
 
 
-def run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool = False) -> None:
-    """Connect, plan, ask, act; ends the process with the exit code.
-
-    ``outside``: the profile's ``cleanup_via`` is connected, too.
-    """
-    if given["watch"]:
-        raise Refused(f"{kind} changes the host, and --watch never does")
-    sys.exit(asyncio.run(_run(target, given, kind, prepare, outside=outside)))
-
-
-async def _run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool) -> int:
-    from specdash.commands.carrying import carry_out
-    from specdash.profile.document import load
-
-    named = load(given.get("profile")).host_of(target)
-    if named is not None and named[1].watch:
-        raise Refused(f"{kind} changes the host, and the profile says watch = true for {named[0]}")
-    async with scene(target, given, outside=outside) as here:
-        return await carry_out(here, kind, prepare)
-
-
 @contextlib.asynccontextmanager
 async def scene(target: str, given: dict[str, Any], *, outside: bool = False) -> AsyncIterator[Scene]:
     """A connected host, looked at as `status` looks; let go of at the end.
@@ -133,8 +111,8 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
     Raises ``NoConnection`` where it cannot be reached.
     """
     from specdash.operations.journal import Journal
-    from specdash.profile.document import load
     from specdash.profile.keys import key_commands
+    from specdash.profile.loading import load
     from specdash.session.live import open_source
 
     profile = load(given.get("profile"))

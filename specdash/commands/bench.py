@@ -84,8 +84,8 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
     from specdash.measuring.leftover import Leftovers
     from specdash.measuring.onhost import HostGenerator
     from specdash.operations.wishes import choose, of_profile
-    from specdash.profile.document import load
     from specdash.profile.keys import key_variable
+    from specdash.profile.loading import load
 
     profile = load(given["profile"])
     loads_of("host:1", given, profile)  # what is wrong with the options is said before any connection
@@ -157,7 +157,7 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
 
 
 def _profile(given: dict[str, Any]) -> Any:
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
 
     return load(given.get("profile")) if given.get("benchmark") else None
 

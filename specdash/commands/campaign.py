@@ -28,7 +28,7 @@ async def campaign(target: str, given: dict[str, Any]) -> int:
     from specdash.measuring.campaign import name_of, order, unfinished
     from specdash.measuring.keeping import Keeper
     from specdash.operations.wishes import variant_of
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
 
     profile = load(given["profile"])
     named = profile.host_of(target)

@@ -8,11 +8,11 @@ import signal
 import sys
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, NoConnection, Prepare, Refused, Scene, desk_of, say
+from specdash.commands.acting import EXIT_FAILED, NoConnection, Prepare, Refused, Scene, desk_of, say, scene
 from specdash.commands.asking import agreed, ask
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -29,6 +29,26 @@ TELL_EVERY_S = 5.0
 MOMENT_S = 0.6
 """A step that takes less is told only at its end."""
 _MARKS = {"done": "✓", "failed": "✖", "skipped": "–", "active": "▸", "pending": "○"}
+
+
+def run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool = False) -> None:
+    """Connect, plan, ask, act; ends the process with the exit code.
+
+    ``outside``: the profile's ``cleanup_via`` is connected, too.
+    """
+    if given["watch"]:
+        raise Refused(f"{kind} changes the host, and --watch never does")
+    sys.exit(asyncio.run(_run(target, given, kind, prepare, outside=outside)))
+
+
+async def _run(target: str, given: dict[str, Any], kind: Kind, prepare: Prepare, *, outside: bool) -> int:
+    from specdash.profile.loading import load
+
+    named = load(given.get("profile")).host_of(target)
+    if named is not None and named[1].watch:
+        raise Refused(f"{kind} changes the host, and the profile says watch = true for {named[0]}")
+    async with scene(target, given, outside=outside) as here:
+        return await carry_out(here, kind, prepare)
 
 
 async def carry_out(here: Scene, kind: Kind, prepare: Prepare) -> int:

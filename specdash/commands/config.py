@@ -43,7 +43,7 @@ def check(file: Path | None, as_json: bool) -> None:
       specdash config check
       specdash config check night.toml --json
     """
-    from specdash.profile.document import find
+    from specdash.profile.loading import find
 
     path = find(file)
     if path is None:
@@ -61,7 +61,7 @@ def check(file: Path | None, as_json: bool) -> None:
 
 def _examined(path: Path) -> tuple[Profile | None, Sequence[Mistake]]:
     from specdash.commands.confignames import word_mistakes
-    from specdash.profile.document import ProfileError, load
+    from specdash.profile.loading import ProfileError, load
 
     try:
         profile = load(path)
@@ -90,7 +90,7 @@ def path(file: Path | None) -> None:
     Examples:
       specdash config path
     """
-    from specdash.profile.document import find, places, shown_path
+    from specdash.profile.loading import find, places, shown_path
 
     counts = find(file)
     for place in places(file):
@@ -109,6 +109,6 @@ def schema() -> None:
     Examples:
       specdash config schema > specdash.schema.json
     """
-    from specdash.profile.document import schema as profile_schema
+    from specdash.profile.loading import schema as profile_schema
 
     click.echo(json.dumps(profile_schema(), indent=1))

@@ -65,7 +65,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     """Open the hosts and show them; returns the exit code."""
     if given["json"]:
         raise click.UsageError("a dashboard is no document: `specdash status --json` prints one")
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
     from specdash.remote.target import parse_target
 
     check(given)

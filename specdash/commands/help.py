@@ -23,7 +23,7 @@ def command(ctx: click.Context, topic: str | None) -> None:
       specdash help quickstart
       specdash help troubleshooting | grep -A1 capture
     """
-    from specdash.cli import COMMANDS
+    from specdash.commands import COMMANDS
     from specdash.help import TOPICS, WIDEST, page
 
     if topic is None:

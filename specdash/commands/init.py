@@ -65,7 +65,7 @@ def _exists(output: str) -> Exists:
 
 async def _init(target: str, output: str, given: dict[str, Any]) -> int:
     from specdash.operations.draft import draft, left_out
-    from specdash.profile.document import parse
+    from specdash.profile.loading import parse
 
     given = {**given, "watch": True, "profile": None, "server": None}
     async with scene(target, given) as here:

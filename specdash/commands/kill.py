@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import Scene, acting_options, run
+from specdash.commands.acting import Scene, acting_options
+from specdash.commands.carrying import run
 
 if TYPE_CHECKING:
     from specdash.operations.plan import Plan

@@ -88,7 +88,7 @@ def _look(
     from specdash.logs.file import pieces, silent_since
     from specdash.logs.jsonfile import unwrapped
     from specdash.monitor.logverdict import judge_log, with_file_age
-    from specdash.monitor.reading import begin, finish, read
+    from specdash.monitor.reader import begin, finish, read
 
     try:
         reading = begin(grammars, engine)

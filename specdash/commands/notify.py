@@ -40,7 +40,7 @@ def command(names: tuple[str, ...], test: bool, profile: Path | None) -> None:
       specdash notify
       specdash notify phone --test
     """
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
     from specdash.wording import nearest
 
     rules = load(profile).notify

@@ -75,7 +75,7 @@ def _todos(target: str) -> tuple[Todo, ...]:
 
 def _names(target: str) -> list[str]:
     """A host as it may have been named: by its target, and by the profile."""
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
 
     try:
         hosts = load().hosts

@@ -44,7 +44,7 @@ def command(target: str | None, name: str | None, list_: bool, decision: str | N
       specdash runbook gpubox restart-and-verify
       specdash runbook gpubox night-watch --watch
     """
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
     from specdash.runbooks.book import find
 
     profile = load(given.get("profile"))

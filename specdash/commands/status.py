@@ -35,7 +35,7 @@ def command(target: str, **given: Any) -> None:
       specdash status local
     """
     from specdash.monitor.status import encode, status_document, troubled
-    from specdash.profile.document import load
+    from specdash.profile.loading import load
     from specdash.reports.look import describe
     from specdash.session.live import open_source
 

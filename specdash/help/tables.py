@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from specdash.profile.document import shown_path
+from specdash.profile.loading import shown_path
 
 
 def keys(width: int) -> Iterator[str]:
@@ -108,7 +108,7 @@ def diagnoses(width: int) -> Iterator[str]:
 
 def commands(width: int) -> Iterator[str]:
     """Every command with its sentence."""
-    from specdash.cli import COMMANDS
+    from specdash.commands import COMMANDS
 
     for name, says in COMMANDS.items():
         yield from _row(name, says, 12, width)
@@ -167,7 +167,8 @@ def _state_folder() -> str:
 
 
 def _profile_places() -> str:
-    from specdash.profile.document import FILE, places
+    from specdash.profile.document import FILE
+    from specdash.profile.loading import places
 
     return f"./{FILE}, then {shown_path(places()[-1])}"
 
@@ -206,7 +207,7 @@ def _pairs() -> str:
 
 
 def _exit_codes() -> str:
-    from specdash.cli import EXIT_CODES
+    from specdash.commands import EXIT_CODES
 
     return " ".join(EXIT_CODES.replace("\b", "").split()).removeprefix("Exit codes: ")
 

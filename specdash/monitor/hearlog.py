@@ -11,7 +11,8 @@ from specdash.monitor.learning import Course, follow
 from specdash.monitor.memory import Memory, ServerMemory
 from specdash.monitor.movement import with_environment
 from specdash.monitor.ownpolls import strip
-from specdash.monitor.reading import LogReading, begin, read
+from specdash.monitor.reader import begin, read
+from specdash.monitor.reading import LogReading
 
 replace = msgspec.structs.replace
 

@@ -9,8 +9,8 @@ import msgspec
 from specdash.monitor.documents import Milestone, Progress
 from specdash.monitor.limits import Learned
 from specdash.monitor.logtime import between
-from specdash.monitor.milestones import rank_order
-from specdash.monitor.reading import Item, ItemKey, LogReading
+from specdash.monitor.milestones import Item, ItemKey, rank_order
+from specdash.monitor.reading import LogReading
 from specdash.monitor.serverparts import Check, Mark, RailItem, Step
 from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
 

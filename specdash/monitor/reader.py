@@ -1,15 +1,26 @@
-"""The loop over lines and segments: bytes in, records out. Made for one piece, and thrown away."""
+"""Reading a log: bytes go in piece by piece, an immutable reading comes out.
+
+``begin`` makes an empty reading, ``read`` adds the next bytes of the file, ``finish`` says that no more
+will come. However the bytes are cut into pieces, the reading is the same (arrival times aside).
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from specdash.engines.grammar import Rule
+import msgspec
+
+from specdash.engines.grammar import Grammar, Rule
+from specdash.engines.loader import GENERIC
 from specdash.monitor.hearing import Hearing
 from specdash.monitor.outcome import outcome
 from specdash.monitor.rates import RECENT
-from specdash.monitor.reading import LogReading
+from specdash.monitor.reading import Carry, LogReading
 from specdash.monitor.records import GIANT, LONGEST, parse
+
+BACKLOG = 1 << 20
+"""Bytes kept while the engine is not recognised; then they are read again with its grammar."""
 
 
 class Reader:
@@ -140,3 +151,61 @@ def _after_break(data: bytes) -> bytes:
     """From the next LF or CR on: the rest of an endless segment is dropped."""
     places = [place for place in (data.find(b"\n"), data.find(b"\r")) if place >= 0]
     return data[min(places) :] if places else b""
+
+
+def begin(grammars: Sequence[Grammar], engine: str | None = None) -> LogReading:
+    """An empty reading. ``engine`` names the grammar; None: the log's first lines tell.
+
+    Raises ``ValueError`` for an engine that no grammar has.
+    """
+    by_name = {grammar.name: grammar for grammar in grammars}
+    if engine is not None:
+        if engine not in by_name:
+            known = ", ".join(name for name in by_name if name != GENERIC)
+            raise ValueError(f"no grammar for engine {engine!r} (there are: {known})")
+        return LogReading(grammar=by_name[engine], engine=None if engine == GENERIC else engine)
+    others = tuple(grammar for grammar in grammars if grammar.name != GENERIC)
+    fallback = by_name.get(GENERIC)
+    if fallback is None:
+        raise ValueError("no grammar for logs of unknown format")
+    return LogReading(grammar=fallback, grammars=others)
+
+
+def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReading:
+    """Add the next bytes, which arrived at ``at``. No bytes change nothing."""
+    if not data:
+        return reading
+    if not reading.grammars:
+        return Reader(reading, at).take(data)
+    grammar = _recognise(reading.grammars, reading.carry.pending + data)
+    if grammar is None:
+        backlog = reading.carry.backlog
+        kept = (*backlog, (at, data)) if sum(len(d) for _, d in backlog) + len(data) <= BACKLOG else ()
+        reading = Reader(reading, at).take(data)
+        return msgspec.structs.replace(reading, carry=msgspec.structs.replace(reading.carry, backlog=kept))
+    whole = reading.carry.backlog or reading.lines == 0
+    again = LogReading(grammar=grammar, engine=grammar.name)
+    if not whole:
+        # Too much went by to read it again: go on from here, with the right line numbers.
+        carry = Carry(pending=reading.carry.pending, row_open=reading.carry.row_open)
+        again = msgspec.structs.replace(again, lines=reading.lines, carry=carry)
+    for earlier_at, earlier in reading.carry.backlog:
+        again = Reader(again, earlier_at).take(earlier)
+    return Reader(again, at).take(data)
+
+
+def finish(reading: LogReading) -> LogReading:
+    """The end of the file: what stands in the last line without an end is taken as it is."""
+    return Reader(reading, reading.last_line_at).close()
+
+
+def _recognise(grammars: Sequence[Grammar], data: bytes) -> Grammar | None:
+    """The grammar whose first tell-tale comes earliest."""
+    text = data.decode("utf-8", "replace").replace("\r", "\n")
+    first: tuple[int, Grammar] | None = None
+    for grammar in grammars:
+        for pattern in grammar.detect:
+            found = pattern.search(text)
+            if found is not None and (first is None or found.start() < first[0]):
+                first = (found.start(), grammar)
+    return first[1] if first else None

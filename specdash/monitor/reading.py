@@ -1,19 +1,14 @@
-"""Reading a log: bytes go in piece by piece, an immutable picture of the start comes out.
-
-``begin`` makes an empty reading, ``read`` adds the next bytes of the file, ``finish`` says that no more
-will come. However the bytes are cut into pieces, the reading is the same (arrival times aside).
-"""
+"""A reading of a log: the immutable picture of a start, and what is needed to go on with it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from specdash.engines.grammar import Grammar
-from specdash.engines.loader import GENERIC
 from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.documents import Milestone, Progress
 from specdash.monitor.facts import Facts
@@ -21,11 +16,6 @@ from specdash.monitor.milestones import Item, ItemKey
 from specdash.monitor.rates import RatesState
 from specdash.monitor.serverparts import Figures
 from specdash.monitor.words import Phase, Role, State
-
-__all__ = ["Item", "ItemKey", "LogReading", "begin", "finish", "read"]
-
-BACKLOG = 1 << 20
-"""Bytes kept while the engine is not recognised; then they are read again with its grammar."""
 
 
 class Carry(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,65 +128,3 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     trouble: Any = None
     """Candidates for a root cause; see ``specdash.monitor.trouble``."""
     carry: Carry = Carry()
-
-
-def begin(grammars: Sequence[Grammar], engine: str | None = None) -> LogReading:
-    """An empty reading. ``engine`` names the grammar; None: the log's first lines tell.
-
-    Raises ``ValueError`` for an engine that no grammar has.
-    """
-    by_name = {grammar.name: grammar for grammar in grammars}
-    if engine is not None:
-        if engine not in by_name:
-            known = ", ".join(name for name in by_name if name != GENERIC)
-            raise ValueError(f"no grammar for engine {engine!r} (there are: {known})")
-        return LogReading(grammar=by_name[engine], engine=None if engine == GENERIC else engine)
-    others = tuple(grammar for grammar in grammars if grammar.name != GENERIC)
-    fallback = by_name.get(GENERIC)
-    if fallback is None:
-        raise ValueError("no grammar for logs of unknown format")
-    return LogReading(grammar=fallback, grammars=others)
-
-
-def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReading:
-    """Add the next bytes, which arrived at ``at``. No bytes change nothing."""
-    if not data:
-        return reading
-    from specdash.monitor.reader import Reader
-
-    if not reading.grammars:
-        return Reader(reading, at).take(data)
-    grammar = _recognise(reading.grammars, reading.carry.pending + data)
-    if grammar is None:
-        backlog = reading.carry.backlog
-        kept = (*backlog, (at, data)) if sum(len(d) for _, d in backlog) + len(data) <= BACKLOG else ()
-        reading = Reader(reading, at).take(data)
-        return msgspec.structs.replace(reading, carry=msgspec.structs.replace(reading.carry, backlog=kept))
-    whole = reading.carry.backlog or reading.lines == 0
-    again = LogReading(grammar=grammar, engine=grammar.name)
-    if not whole:
-        # Too much went by to read it again: go on from here, with the right line numbers.
-        carry = Carry(pending=reading.carry.pending, row_open=reading.carry.row_open)
-        again = msgspec.structs.replace(again, lines=reading.lines, carry=carry)
-    for earlier_at, earlier in reading.carry.backlog:
-        again = Reader(again, earlier_at).take(earlier)
-    return Reader(again, at).take(data)
-
-
-def finish(reading: LogReading) -> LogReading:
-    """The end of the file: what stands in the last line without an end is taken as it is."""
-    from specdash.monitor.reader import Reader
-
-    return Reader(reading, reading.last_line_at).close()
-
-
-def _recognise(grammars: Sequence[Grammar], data: bytes) -> Grammar | None:
-    """The grammar whose first tell-tale comes earliest."""
-    text = data.decode("utf-8", "replace").replace("\r", "\n")
-    first: tuple[int, Grammar] | None = None
-    for grammar in grammars:
-        for pattern in grammar.detect:
-            found = pattern.search(text)
-            if found is not None and (first is None or found.start() < first[0]):
-                first = (found.start(), grammar)
-    return first[1] if first else None

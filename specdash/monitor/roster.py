@@ -11,7 +11,7 @@ from specdash.monitor.logsource import log_source
 from specdash.monitor.memory import Memory, Moved, PortOwner, ServerMemory
 from specdash.monitor.movement import take_family
 from specdash.monitor.owners import Belonging, relabel
-from specdash.monitor.reading import begin
+from specdash.monitor.reader import begin
 from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
 

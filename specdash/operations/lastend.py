@@ -11,7 +11,7 @@ from specdash.logs.jsonfile import unwrapped
 from specdash.monitor.documents import Diagnosis
 from specdash.monitor.logverdict import judge_log
 from specdash.monitor.memory import Rules
-from specdash.monitor.reading import begin, finish, read
+from specdash.monitor.reader import begin, finish, read
 from specdash.operations.acts import FILE_LIMIT, Hands
 from specdash.operations.work import Launch
 

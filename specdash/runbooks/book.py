@@ -11,7 +11,7 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.profile.document import Benchmark, Profile, Runbook, RunbookStep
-from specdash.profile.document import parse as parse_profile
+from specdash.profile.loading import parse as parse_profile
 from specdash.profile.steps import kinds_of
 from specdash.wording import nearest
 

@@ -20,7 +20,7 @@ from specdash.alerting.rules import changes, quiet, seen, wanted
 from specdash.commands.notify import command
 from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
-from specdash.profile import document as profiles
+from specdash.profile import loading
 from specdash.profile.document import Notify
 from tests.tui import fakes, states
 
@@ -171,9 +171,9 @@ quiet = "22:00-07:00"
     ],
 )
 def test_a_mistake_in_a_rule_is_said_without_the_address(before: str, after: str, said: str) -> None:
-    assert profiles.parse(GOOD).notify["phone"].quiet == "22:00-07:00"
-    with pytest.raises(profiles.ProfileError) as error:
-        profiles.parse(GOOD.replace(before, after))
+    assert loading.parse(GOOD).notify["phone"].quiet == "22:00-07:00"
+    with pytest.raises(loading.ProfileError) as error:
+        loading.parse(GOOD.replace(before, after))
     told = "\n".join(mistake.text("p") for mistake in error.value.mistakes)
     assert said in told
     assert "secret" not in told

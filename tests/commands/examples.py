@@ -6,7 +6,8 @@ import shlex
 
 import click
 
-from specdash.cli import COMMANDS, root
+from specdash.cli import root
+from specdash.commands import COMMANDS
 
 _SHELL = frozenset({"|", ">", "<", "2>", "2>&1", "&&", ";"})
 

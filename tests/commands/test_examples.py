@@ -8,7 +8,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specdash.cli import COMMANDS, root
+from specdash.cli import root
+from specdash.commands import COMMANDS
 from tests.commands.examples import check_command_line
 
 

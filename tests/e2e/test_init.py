@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from specdash.profile import document as profiles
+from specdash.profile import loading
 from specdash.sim.simulate import simulate
 from tests.operations.simulated import Operator
 
@@ -22,7 +22,7 @@ async def test_a_host_becomes_a_profile_that_passes_and_that_a_launch_can_use(tm
         assert "specdash config check" in written.err
         path = anna.home / "specdash.toml"
         before = path.read_bytes()
-        main = profiles.load(path).servers["main"]
+        main = loading.load(path).servers["main"]
         assert main.command[:3] == ("python3", "-m", "sglang.launch_server")
         assert main.log == str(sim.log)
         assert main.env["NCCL_ALGO"] == "Ring"
@@ -54,5 +54,5 @@ async def test_what_a_dead_server_left_is_no_command_to_start_it_by(tmp_path: Pa
         assert written.code == 0, written.err
         text = (anna.home / "specdash.toml").read_text()
         assert "sglang::" not in text
-        assert not profiles.parse(text).servers
+        assert not loading.parse(text).servers
         assert "#[servers.main]" in text

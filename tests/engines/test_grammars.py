@@ -76,7 +76,7 @@ def test_every_marker_has_an_example(grammar: Grammar) -> None:
     ],
 )
 def test_the_first_lines_tell_the_engine(line: str, engine: str | None) -> None:
-    from specdash.monitor.reading import begin, read
+    from specdash.monitor.reader import begin, read
 
     assert read(begin(shipped()), line.encode() + b"\n").engine == engine
 
@@ -166,7 +166,7 @@ def test_a_broken_grammar_is_refused_with_its_line(text: str, line: int) -> None
     ],
 )
 def test_other_engines_are_known_by_their_first_lines(log: str, engine: str | None) -> None:
-    from specdash.monitor.reading import begin, read
+    from specdash.monitor.reader import begin, read
 
     assert read(begin(shipped()), log.encode() + b"\n").engine == engine
 
@@ -213,7 +213,7 @@ STARTS = {
 
 @pytest.mark.parametrize("engine", STARTS)
 def test_a_start_of_another_engine_is_loading_first_and_ready_at_its_end(engine: str) -> None:
-    from specdash.monitor.reading import begin, finish, read
+    from specdash.monitor.reader import begin, finish, read
 
     lines = [line.encode() + b"\n" for line in STARTS[engine]]
     loading = finish(read(begin(shipped()), b"".join(lines[: 1 if engine == "transformers" else 2])))

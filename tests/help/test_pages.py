@@ -10,12 +10,14 @@ import pytest
 from click.testing import CliRunner
 
 import specdash
-from specdash.cli import COMMANDS, root
+from specdash.cli import root
+from specdash.commands import COMMANDS
 from specdash.engines.common import default_book
 from specdash.engines.loader import parse_own
 from specdash.help import TOPICS, WIDEST, page, source
 from specdash.help.tables import FIGURES, TABLES
-from specdash.profile.document import Profile, parse
+from specdash.profile.document import Profile
+from specdash.profile.loading import parse
 from specdash.remote.errors import FAILURES
 from specdash.tui.actions import ACTIONS
 from tests.commands.examples import check_command_line

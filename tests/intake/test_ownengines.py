@@ -11,7 +11,7 @@ from specdash.engines.common import default_book, teach
 from specdash.intake import ownengines, rules
 from specdash.monitor.logverdict import judge_log
 from specdash.monitor.observe import start
-from specdash.monitor.reading import begin, finish, read
+from specdash.monitor.reader import begin, finish, read
 
 TOY = """
 name = "toy"

@@ -19,7 +19,7 @@ from specdash.monitor.case import Judged
 from specdash.monitor.evidence import Evidence
 from specdash.monitor.evidence_json import decode_evidence
 from specdash.monitor.logverdict import judge_log
-from specdash.monitor.reading import begin, finish, read
+from specdash.monitor.reader import begin, finish, read
 
 DATA = Path(__file__).parents[1] / "data" / "cases"
 COLUMNS = ("state", "phase", "diagnosis", "role")

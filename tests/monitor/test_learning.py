@@ -14,7 +14,7 @@ from specdash.monitor.lesson import kind_of, lesson
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn
-from specdash.monitor.reading import begin
+from specdash.monitor.reader import begin
 from specdash.monitor.words import Phase
 from tests.monitor.frames_of import LOG, hello, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, CAPTURE, DIST, LOADED, READY, SHARD, WATCHED, WEIGHTS, told

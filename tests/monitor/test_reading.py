@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from specdash.engines.loader import parse, shipped
 from specdash.monitor.milestones import MOST_ITEMS, MOST_MILESTONES
 from specdash.monitor.rates import MOST_SOURCES
-from specdash.monitor.reading import LogReading, begin, finish, read
+from specdash.monitor.reader import begin, finish, read
+from specdash.monitor.reading import LogReading
 from specdash.monitor.records import LONGEST
 from tests.monitor.logs_of import timed_names, told, told_names, whole
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from specdash.engines.loader import shipped
-from specdash.monitor.reading import LogReading, begin, finish, read
+from specdash.monitor.reader import begin, finish, read
+from specdash.monitor.reading import LogReading
 from tests.monitor.logs_of import timed, timed_names, told, told_names, whole
 
 END: dict[str, tuple[str | None, str, str]] = {

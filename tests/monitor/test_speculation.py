@@ -14,7 +14,7 @@ from specdash.monitor.frames import AnyFrame
 from specdash.monitor.logverdict import judge_log
 from specdash.monitor.memory import Memory
 from specdash.monitor.polling import METRICS
-from specdash.monitor.reading import begin, finish, read
+from specdash.monitor.reader import begin, finish, read
 from tests.monitor.frames_of import gpus, http, run, tick
 from tests.monitor.vllm_frames import first_look
 

@@ -12,7 +12,7 @@ from specdash.monitor.state import HostFacts, HostState, Server
 from specdash.operations.draft import Drafted, draft, left_out, paths_of
 from specdash.operations.found import Found
 from specdash.operations.work import Launch
-from specdash.profile import document as profiles
+from specdash.profile import loading
 from tests.commands.examples import check_command_line
 
 KEY = "sk-abcdefghijklmnop1234"
@@ -55,7 +55,7 @@ def with_examples(text: str) -> str:
 
 
 def test_a_found_server_becomes_a_profile_that_starts_it_again() -> None:
-    profile = profiles.parse(text_of(drafted()))
+    profile = loading.parse(text_of(drafted()))
     main = profile.servers["main"]
     assert profile.hosts["gpubox"].target == "root@gpubox"
     assert main.command[:7] == ARGV[:7]
@@ -70,7 +70,7 @@ def test_no_secret_is_in_it_and_each_that_was_left_out_is_told() -> None:
     text = text_of(one)
     for secret in (KEY, "hf_abc", "another-secret", "--api-key"):
         assert secret not in text
-    assert profiles.parse(text).servers["main"].api_key_env == "SGLANG_API_KEY"
+    assert loading.parse(text).servers["main"].api_key_env == "SGLANG_API_KEY"
     told = " ".join(left_out(one))
     assert "HF_TOKEN" in told
     assert "a key on its command line" in told
@@ -81,7 +81,7 @@ def test_no_secret_is_in_it_and_each_that_was_left_out_is_told() -> None:
 def test_every_example_in_it_passes_the_check_once_its_hash_is_taken_off(
     servers: tuple[Drafted, ...],
 ) -> None:
-    profile = profiles.parse(with_examples(text_of(*servers)))
+    profile = loading.parse(with_examples(text_of(*servers)))
     assert profile.variants
     assert profile.benchmarks
     assert profile.runbooks
@@ -100,9 +100,9 @@ def test_every_example_in_it_passes_the_check_once_its_hash_is_taken_off(
 )
 def test_a_server_whose_command_line_is_unknown_is_an_example_to_fill_in(one: Drafted) -> None:
     text = text_of(one)
-    assert not profiles.parse(text).servers
+    assert not loading.parse(text).servers
     assert "could not be read" in text
-    assert profiles.parse(with_examples(text)).servers["main"].engine == "sglang"
+    assert loading.parse(with_examples(text)).servers["main"].engine == "sglang"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_server_whose_command_line_is_unknown_is_an_example_to_fill_in(one: Dr
 )
 def test_odd_words_are_kept_as_they_are_and_cannot_move_a_cursor(word: str) -> None:
     text = text_of(drafted(argv=("/usr/bin/python3", "--x", word)))
-    assert profiles.parse(text).servers["main"].command[-1] == word
+    assert loading.parse(text).servers["main"].command[-1] == word
     assert all(character.isprintable() or character == "\n" for character in text)
 
 
@@ -119,7 +119,7 @@ def test_odd_words_are_kept_as_they_are_and_cannot_move_a_cursor(word: str) -> N
     [("local", "local"), ("root@10.0.0.5:2222", "gpubox"), ("box.example.org", "box.example.org")],
 )
 def test_a_host_is_called_as_the_operator_calls_it(target: str, host: str) -> None:
-    profile = profiles.parse(text_of(target=target))
+    profile = loading.parse(text_of(target=target))
     assert profile.hosts[host].target == target
 
 
@@ -142,7 +142,7 @@ def test_two_servers_get_two_names() -> None:
 
 def test_the_unit_that_manages_it_is_its_launcher() -> None:
     found = drafted(how="systemd", unit="sglang.service")
-    assert profiles.parse(text_of(found)).servers["main"].launcher == "systemd:sglang.service"
+    assert loading.parse(text_of(found)).servers["main"].launcher == "systemd:sglang.service"
 
 
 def test_only_absolute_paths_of_a_command_line_are_files_and_the_log_is_none() -> None:

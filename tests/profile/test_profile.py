@@ -8,8 +8,9 @@ import pytest
 
 from specdash.errors import SpecdashError
 from specdash.profile import document as profiles
+from specdash.profile import loading
 from specdash.profile.conditions import Both, Comparison, ConditionError, Either, Not, parse
-from specdash.profile.document import ProfileError
+from specdash.profile.loading import ProfileError
 
 GOOD = """\
 schema = 1
@@ -50,7 +51,7 @@ steps = [{ wait = "state == 'ready'", within = "30m" }, { notify = "ready" }]
 
 def told(text: str) -> list[str]:
     try:
-        profiles.parse(text, "p.toml")
+        loading.parse(text, "p.toml")
     except ProfileError as error:
         return [mistake.text("p.toml") for mistake in error.mistakes]
     return []
@@ -62,7 +63,7 @@ def changed(before: str, after: str) -> list[str]:
 
 
 def test_a_profile_says_everything_that_the_contract_allows() -> None:
-    profile = profiles.parse(GOOD)
+    profile = loading.parse(GOOD)
     server = profile.servers["main"]
     assert server.env == {"NCCL_PROTO": "LL", "NCCL_ALGO": "Ring"}
     assert server.needs.files == ("/tmp/benchmark_eagle3.py",)
@@ -132,7 +133,7 @@ def test_a_key_has_one_place_to_come_from() -> None:
     both = 'api_key_env = "SGLANG_API_KEY"\napi_key_command = ["pass", "sglang"]'
     text = GOOD.replace('api_key_env = "SGLANG_API_KEY"', both)
     with pytest.raises(ProfileError, match=r"servers.main.api_key_command: give this or api_key_env"):
-        profiles.parse(text, "specdash.toml")
+        loading.parse(text, "specdash.toml")
 
 
 def test_a_key_in_a_profile_is_refused_with_where_it_belongs() -> None:
@@ -147,7 +148,7 @@ def test_all_mistakes_are_told_in_the_order_of_their_lines() -> None:
     found = told(text)
     assert [line.split(":")[1] for line in found] == ["7", "9", "14"]
     with pytest.raises(ProfileError) as error:
-        profiles.parse(text, "p.toml")
+        loading.parse(text, "p.toml")
     assert error.value.exit_code == 2
     assert error.value.hint == "2 more mistakes: specdash config check shows all"
 
@@ -161,7 +162,7 @@ def test_quotes_long_strings_and_lists_do_not_mislead_the_line_count() -> None:
 
 
 def test_an_empty_profile_is_a_profile() -> None:
-    assert profiles.parse("") == profiles.Profile()
+    assert loading.parse("") == profiles.Profile()
 
 
 def test_the_current_folder_goes_before_the_config_folder_and_a_given_file_before_both(
@@ -172,21 +173,21 @@ def test_the_current_folder_goes_before_the_config_folder_and_a_given_file_befor
         folder.mkdir(parents=True)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
     monkeypatch.chdir(here)
-    assert profiles.find() is None
-    assert profiles.load() == profiles.Profile()
+    assert loading.find() is None
+    assert loading.load() == profiles.Profile()
     (config / "specdash" / "specdash.toml").write_text('[hosts.c]\ntarget = "c"\n')
-    assert list(profiles.load().hosts) == ["c"]
+    assert list(loading.load().hosts) == ["c"]
     (here / "specdash.toml").write_text('[hosts.h]\ntarget = "h"\n')
-    assert list(profiles.load().hosts) == ["h"]
+    assert list(loading.load().hosts) == ["h"]
     given = tmp_path / "other.toml"
     given.write_text('[hosts.g]\ntarget = "g"\n')
-    assert list(profiles.load(given).hosts) == ["g"]
+    assert list(loading.load(given).hosts) == ["g"]
     with pytest.raises(SpecdashError, match="there is no such profile"):
-        profiles.load(tmp_path / "missing.toml")
+        loading.load(tmp_path / "missing.toml")
 
 
 def test_the_schema_is_one_that_an_editor_can_use() -> None:
-    schema = profiles.schema()
+    schema = loading.schema()
     assert "launcher" in schema["$defs"]["Server"]["properties"]
     assert schema["$defs"]["Server"]["additionalProperties"] is False
 
@@ -262,7 +263,7 @@ steps = [
 
 
 def test_a_runbook_has_every_kind_of_step() -> None:
-    steps = profiles.parse(BOOK).runbooks["night"].steps
+    steps = loading.parse(BOOK).runbooks["night"].steps
     assert steps[4].unless == "state == 'crashed'"
     assert steps[6].run == ("nvidia-smi", "-q")
     assert steps[3].force == ("draft",)

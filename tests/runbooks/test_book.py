@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from specdash.profile.document import Profile, Variant, parse
+from specdash.profile.document import Profile, Variant
 from specdash.profile.document import Server as ProfileServer
+from specdash.profile.loading import parse
 from specdash.runbooks.book import Book, NoBook, benched, benchmarks, books, find, seconds, title_of
 
 VARIANTS = Profile(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from specdash.engines.loader import grammars
-from specdash.monitor.reading import LogReading, begin, finish, read
+from specdash.monitor.reader import begin, finish, read
+from specdash.monitor.reading import LogReading
 from specdash.sim.engine import log as logs
 from specdash.sim.engine.acts import Bar, Say, Setting
 from specdash.sim.engine.script import script

@@ -1,0 +1,83 @@
+"""Which profile counts, and how it comes from its file; every mistake in it is told at once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+from specdash.errors import SpecdashError
+from specdash.profile.document import FILE, Mistake, Profile
+from specdash.wording import why
+
+
+class ProfileError(SpecdashError):
+    """A profile that cannot be used; all its mistakes."""
+
+    exit_code: ClassVar[int] = 2
+
+    def __init__(self, path: Path | str, mistakes: tuple[Mistake, ...]) -> None:
+        first = mistakes[0].text(path)
+        more = len(mistakes) - 1
+        words = f"{more} more mistake{'s' if more > 1 else ''}: specdash config check shows all"
+        super().__init__(first, words if more else None)
+        self.path = path
+        self.mistakes = mistakes
+
+
+def places(given: Path | None = None) -> list[Path]:
+    """Where a profile is looked for, in this order; only the given one where one was given."""
+    import platformdirs
+
+    if given is not None:
+        return [given]
+    return [Path(FILE).absolute(), platformdirs.user_config_path("specdash") / FILE]
+
+
+def find(given: Path | None = None) -> Path | None:
+    """The profile that counts, or None where there is none.
+
+    Raises ``SpecdashError`` where the one that was asked for is not there.
+    """
+    for path in places(given):
+        if path.is_file():
+            return path
+    if given is not None:
+        raise SpecdashError(f"{given}: there is no such profile")
+    return None
+
+
+def load(given: Path | None = None) -> Profile:
+    """The profile that counts; an empty one where there is none. Raises ``ProfileError``."""
+    path = find(given)
+    if path is None:
+        return Profile()
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecdashError(f"{path}: {why(error)}") from None
+    return parse(text, path)
+
+
+def parse(text: str, path: Path | str = FILE) -> Profile:
+    """A profile from its text. Raises ``ProfileError`` with every mistake."""
+    from specdash.profile.check import read
+
+    profile, mistakes = read(text)
+    if mistakes or profile is None:
+        raise ProfileError(path, tuple(mistakes))
+    return profile
+
+
+def schema() -> dict[str, Any]:
+    """The profile as JSON Schema: an editor that knows it completes and checks."""
+    from specdash.profile.schema import schema as built
+
+    return built()
+
+
+def shown_path(path: Path) -> str:
+    """A path as it is typed: the home folder as ``~``."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - Path.home() raises where there is none
+    text = str(path)
+    return f"~{text[len(home) :]}" if home != "/" and text.startswith(home + os.sep) else text

@@ -83,16 +83,19 @@ async def _demo(
     opening = f"a made-up host{clock_words(speed)}: {TEACHES.get(scenario) or SCENARIOS[scenario].about}"
     stage = Stage(plain=plain, theme=theme, ascii_only=ascii_only, quiet=quiet, opening=opening, ends=True)
     click.echo("starting a simulated host …", err=True)
-    with _own_state():
+    with own_state():
         async with simulate(scenario, speed=speed) as host:
+            if not stage.screen:
+                other = f"specdash kill {host.target} --ssh-config {host.ssh_config}"
+                click.echo(f"{opening}\nfrom another terminal: {other}", err=True)
             options = SessionOptions(
-                ssh_config=host.ssh_config, prompter=stage.prompter, hands=partial(_hands, _profile(host))
+                ssh_config=host.ssh_config, prompter=stage.prompter, hands=partial(_hands, profile_of(host))
             )
             return await stage.play([open_source(host.target, options)])
 
 
 @contextlib.contextmanager
-def _own_state() -> Iterator[None]:
+def own_state() -> Iterator[None]:
     """Made-up runs and plans are kept for this demo alone; what the operator saved meanwhile stays."""
     folder = Path(tempfile.mkdtemp(prefix="specdash-demo-"))
     before = os.environ.get("XDG_STATE_HOME")
@@ -107,14 +110,15 @@ def _own_state() -> Iterator[None]:
         state = folder / "specdash"
         for ours in (*state.glob("history.db*"), state / "copied.txt"):
             ours.unlink(missing_ok=True)
-        shutil.rmtree(state / "operations", ignore_errors=True)
+        for ours in (path for path in state.glob("*") if path.is_dir()):
+            shutil.rmtree(ours, ignore_errors=True)
         if kept := sorted(path.name for path in state.glob("*") if path.is_file()):
             click.echo(f"specdash: what you saved lies in {state}: {', '.join(kept)}", err=True)
         else:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _profile(host: Simulation) -> Profile:
+def profile_of(host: Simulation) -> Profile:
     """What an operator of that host would have written: how to start it with and without the draft model.
 
     Both share a port, so a plain restart is of the one that runs, as it was.

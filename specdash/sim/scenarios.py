@@ -74,17 +74,17 @@ class Scenario(NamedTuple):
 
 _HANG = Halt("verify", 6, guilty=3)
 
+# A start that repairs has no clients yet: what is measured then is shared with nobody.
 SCENARIOS: dict[str, Scenario] = {
     "healthy": Scenario("from zero to serving while you watch", (Course(),)),
     "zombie": Scenario(
         "stuck in graph capture for eight hours; when killed, GPU 1 keeps 76 GB and the draft no longer fits",
         (
             Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, held_apart=True),
-            Course(draft_is_strict=True),
+            Course(draft_is_strict=True, traffic=False),
         ),
         draft_context=131072,
     ),
-    # Nobody has been told yet that it serves again: what is measured then is shared with nobody.
     "zombie-live": Scenario("the same hang while you watch", (Course(halt=_HANG), Course(traffic=False))),
     "mismatch": Scenario(
         "the draft's context is shorter than the target's, and this build takes that for an error",
@@ -105,7 +105,7 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "orphan": Scenario(
         "somebody killed the stuck server with -9, and a process that rank 1 forked keeps 76 GB of its GPU",
-        (Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, killed=True), Course()),
+        (Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, killed=True), Course(traffic=False)),
     ),
     "rank-lag": Scenario("one rank is minutes behind the others", (Course(lag=((5, 170.0),)),)),
 }

@@ -93,6 +93,7 @@ def test_what_is_old_says_how_old_on_every_layout_and_no_chart_ends_now() -> Non
     assert old_s == 51
     for line in box_rows(lost.gpus, lost.now, 160, old_s=old_s)[6::8]:
         assert text_of(line).count("51 s old") == len(lost.gpus)
+        assert {span.tone for span in line if "│" in span.text} == {"faint"}, "no frame stands out for it"
     odd = panes.odd_cards()
     assert "51 s old · ORPHAN" in text_of(box_rows(odd.gpus[1:2], odd.now, 60, old_s=51.0)[6])
     server = first(lost)

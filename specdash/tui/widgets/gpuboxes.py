@@ -66,9 +66,9 @@ def _box(
     gpu: Gpu, now: float, width: int, lagging: Sequence[str], marked: bool, old_s: float | None
 ) -> list[Row]:
     odd = remarks(gpu, now, lagging)
-    if old_s is not None:
-        odd = row(Span(f"{say.age(old_s)} old", "warn"), *((dim(" · "), *odd) if odd else ()))
     frame: Tone = "accent" if marked else odd[0].tone if odd else "faint"
+    if old_s is not None:  # of all of them: no frame stands out for it
+        odd = row(Span(f"{say.age(old_s)} old", "warn"), *((dim(" · "), *odd) if odd else ()))
     inside = width - 4
     index = Span(f" {gpu.card.index} ", "flag" if marked else "strong")
     name = dim(f"{' ' if marked else ''}{_named(gpu, width - 4 - len(index.text) - 2)} ")

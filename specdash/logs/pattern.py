@@ -11,12 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Protocol
 
 from specdash.errors import SpecdashError
-from specdash.logs.records import Start, joins, start_of, start_with
+from specdash.logs.records import Start, joins, start_of
 from specdash.logs.scan import trouble_of
-from specdash.monitor.records import parse
+from specdash.monitor.records import speaker
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
@@ -123,10 +124,11 @@ class Records:
     grammar: Grammar | None
     begins: Callable[[Chunk, int], Iterable[int]]
     """The lines, from one on, at which a record that is wanted may begin or goes on."""
-    wanted: Callable[[bytes], Start | None]
-    """How such a line begins, if its record is wanted."""
-    _record: tuple[Start, Start, bool] | None = field(default=None, init=False)
-    """The wanted record that the last line belongs to: its head, that line, whether it is a traceback."""
+    wanted: Callable[[bytes], bool]
+    """The record of such a line is wanted."""
+    _record: bytes | tuple[Start, Start, bool] | None = field(default=None, init=False)
+    """The wanted record that the last line belongs to: its first line while that is the last one; then how it
+    begins, how the last line does, and whether it is a traceback."""
 
     def lines(self, chunk: Chunk, first: int) -> Iterable[int]:
         """See ``Finder``."""
@@ -135,11 +137,12 @@ class Records:
         for number in self.begins(chunk, first):
             if number < at:
                 continue
-            yield from self._rest(chunk, at, number)
-            at = number
-            start = self.wanted(chunk.line(number))
-            if start is not None:
-                self._record = (start, start, start.trace) if self.grammar is not None else None
+            if at < number:
+                yield from self._rest(chunk, at, number)
+                at = number
+            raw = chunk.line(number)
+            if self.wanted(raw):
+                self._record = raw if self.grammar is not None else None
                 yield number
                 at = number + 1
         yield from self._rest(chunk, at, end)
@@ -154,7 +157,7 @@ class Records:
     def single(self, raw: bytes) -> bool:
         """See ``Finder``."""
         kept = self._record
-        found = self.wanted(raw) is not None or (kept is not None and self._goes_on(raw))
+        found = self.wanted(raw) or (kept is not None and self._goes_on(raw))
         self._record = kept
         return found
 
@@ -162,6 +165,9 @@ class Records:
         """This line belongs to the open record; else that is at its end."""
         assert self._record is not None
         assert self.grammar is not None
+        if isinstance(self._record, bytes):
+            first = start_of(self._record, self.grammar)
+            self._record = (first, first, first.trace)
         head, above, trace = self._record
         start = start_of(raw, self.grammar)
         goes_on = joins(head, above, start, trace=trace)
@@ -241,24 +247,24 @@ def _records(name: str, grammar: Grammar | None) -> Finder:
         def troubled(chunk: Chunk, first: int) -> Iterable[int]:
             return (n for n, is_error in chunk.troubles(first) if is_error or level == "warning")
 
-        def told(raw: bytes) -> Start | None:
-            trouble = trouble_of(raw)
-            return _start(raw, grammar) if trouble == "error" or trouble == level else None
-
-        return Records(grammar, troubled, told)
-    return Records(grammar, Text(name).lines, lambda raw: _said_by(raw, name.lower(), grammar))
+        return Records(grammar, troubled, lambda raw: trouble_of(raw) in ("error", level))
+    return Records(grammar, Text(name).lines, _Speaker(name.lower(), grammar))
 
 
-def _start(raw: bytes, grammar: Grammar | None) -> Start:
-    return start_of(raw, grammar) if grammar is not None else Start(True, False, False, None, None, None)
+class _Speaker:
+    """Whether a rank or process of this name has said a line: ``tp3``, ``dp0``, ``enginecore``, ``core``."""
 
+    def __init__(self, name: str, grammar: Grammar | None) -> None:
+        self._name = name
+        self._grammar = grammar
+        self._is_called = lru_cache(maxsize=256)(self._called)
 
-def _said_by(raw: bytes, name: str, grammar: Grammar | None) -> Start | None:
-    """A rank or process of this name said it: ``tp3``, ``dp0``, ``enginecore``, ``core``."""
-    if grammar is None:
-        return None
-    record = parse(raw, 0, grammar)
-    rank, process = (record.rank or "").lower(), record.process or ""
-    short = grammar.spec.lines.short.get(process.partition("_")[0], "")
-    known = name in rank.split() or name in (process.lower(), short.lower())
-    return start_with(record) if known else None
+    def __call__(self, raw: bytes) -> bool:
+        if self._grammar is None:
+            return False
+        return self._is_called(*speaker(raw, self._grammar))
+
+    def _called(self, rank: str | None, process: str | None) -> bool:
+        process = process or ""
+        short = self._grammar.spec.lines.short.get(process.partition("_")[0], "") if self._grammar else ""
+        return self._name in (rank or "").lower().split() or self._name in (process.lower(), short.lower())

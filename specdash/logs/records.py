@@ -9,7 +9,6 @@ from specdash.monitor.records import parse
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.monitor.records import Record
 
 _JOINED: Final = frozenset({"WARNING", "ERROR", "CRITICAL"})
 """vLLM prints the prefix again on each line of these when they have several."""
@@ -35,11 +34,7 @@ class Start(NamedTuple):
 
 def start_of(raw: bytes, grammar: Grammar) -> Start:
     """How this line begins."""
-    return start_with(parse(raw, 0, grammar))
-
-
-def start_with(record: Record) -> Start:
-    """How the line of this record begins."""
+    record = parse(raw, 0, grammar)
     text = record.text
     indented = record.time is None and (not text.strip() or text[0] in " \t")
     begins = not indented and (record.begins or _STRANGER.match(text) is not None)

@@ -69,9 +69,7 @@ def parse(raw: bytes, line: int, grammar: Grammar) -> Record:
     if text.startswith("{") and text.rstrip().endswith("}"):
         unwrapped, stamp = _unwrap(text)
         text = unwrapped or text
-    found = grammar.prefix.match(text)
-    if found is None and _may_hold_prefix(text, grammar):
-        found = grammar.prefix.search(text)
+    found = _prefix(text, grammar)
     if found is None:
         begins = unwrapped is not None
         return Record(line, strip_layers(text), None, None, None, stamp, begins=begins, before="")
@@ -87,6 +85,25 @@ def parse(raw: bytes, line: int, grammar: Grammar) -> Record:
         begins=True,
         before=text[: found.start()],
     )
+
+
+def speaker(raw: bytes, grammar: Grammar) -> tuple[str | None, str | None]:
+    """The rank and the process that a record made of this segment would tell, at a third of its cost."""
+    text = sanitise(raw)
+    if text.startswith("{") and text.rstrip().endswith("}"):
+        text = _unwrap(text)[0] or text
+    found = _prefix(text, grammar)
+    if found is None:
+        return None, None
+    groups = found.groupdict()
+    return _rank(groups, grammar), groups.get("proc")
+
+
+def _prefix(text: str, grammar: Grammar) -> re.Match[str] | None:
+    found = grammar.prefix.match(text)
+    if found is None and _may_hold_prefix(text, grammar):
+        found = grammar.prefix.search(text)
+    return found
 
 
 def strip_layers(text: str) -> str:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from specdash.logs.buffer import LogBuffer
     from specdash.logs.lens import Row as LogRow
 
+KEPT = 256
+"""Painted lines that are kept: some pages. Each is tens of objects, and whenever Python looks through all its
+objects for rubbish, keys wait."""
+
 
 class Piece(NamedTuple):
     """What one line of the screen shows: a row of the buffer, or a part of a wrapped one."""
@@ -53,8 +57,9 @@ class LogPaint(ScrollView):
         """The line jumped to."""
         self.faded = False
         """The link is lost: what is read is old."""
-        self._strips: LRUCache[tuple[int, bool], Strip] = LRUCache(2048)
-        self._painted: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(1024)
+        self._strips: LRUCache[tuple[int, bool], Strip] = LRUCache(KEPT)
+        """Whole rows, where they are wrapped."""
+        self._painted: LRUCache[tuple[int, int, int, bool], Strip] = LRUCache(KEPT)
         """Lines of the screen as they were painted last, where nothing was selected."""
         self._pieces: list[Piece] | None = None
 
@@ -105,9 +110,9 @@ class LogPaint(ScrollView):
         return place.kind == "line" and place.line <= self.lens.buffer.settled and self.times != "age"
 
     def _strip(self, place: LogRow, number: int) -> Strip:
-        """A row as cells. A line that will not change is painted once."""
+        """A row as cells. Those of a wrapped line that will not change are kept: they tell its parts."""
         assert self.lens is not None
-        settled = self._settled(place)
+        settled = self.wrap and self._settled(place)
         key = (place.line, place.line == self.current)
         strip = self._strips.get(key) if settled else None
         if strip is None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 SLICE_S: Final = 0.008
 """Seconds that one slice of work takes; keys are answered between two of them."""
 REST_S: Final = 0.006
+SHOW_S: Final = 0.1
+"""Seconds between two looks at what was found so far: a picture costs as much as a slice."""
 SLOW_S: Final = 0.3
 """Seconds after which it is said how far it is."""
 
@@ -50,6 +52,7 @@ class LogSlices(LogView):
         """Silences are being looked for."""
         self._working = False
         self._began = 0.0
+        self._shown_at = 0.0
 
     @property
     def share(self) -> float | None:
@@ -75,7 +78,7 @@ class LogSlices(LogView):
         """Work; ``then`` is done when there is nothing left to look through. A short log is done at once."""
         self._then = then or self._then
         if not self._working:
-            self._working, self._began = True, time.perf_counter()
+            self._working, self._began, self._shown_at = True, time.perf_counter(), 0.0
             self._work()
 
     def _work(self) -> None:
@@ -89,6 +92,10 @@ class LogSlices(LogView):
             self._finish()
             return
         self.set_timer(REST_S, self._work)
+        now = time.perf_counter()
+        if now - self._shown_at < SHOW_S:
+            return
+        self._shown_at = now
         if self.lens is not None and self.lens.matches is not None:
             self._show_more()
         self.post_message(self.Moved())

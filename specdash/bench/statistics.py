@@ -126,11 +126,6 @@ def stand_out(chances: Sequence[float | None], rate: float = 1 - LEVEL) -> list[
     return [n in chosen for n in range(len(chances))]
 
 
-def mirrored(count: int) -> list[int]:
-    """The order of two arms for ``count`` pairs: A B B A A B …, which a steady drift cannot bend."""
-    return [arm for pair in range(count) for arm in ((0, 1) if pair % 2 == 0 else (1, 0))]
-
-
 def interleaved(arms: Sequence[int]) -> bool:
     """Whether runs of arms 0 and 1, in the order of time, meet a steady drift alike.
 

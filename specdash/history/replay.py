@@ -11,6 +11,7 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.history.recording import Recording
+from specdash.intake.listeners import Listeners
 from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
@@ -63,9 +64,8 @@ class ReplaySource:
         self._speed, self._clock, self._sleep = speed, clock, sleep
         self._anchor: tuple[float, float] | None = None
         """Our clock, and the second of the recording that belonged to it."""
-        self._listeners: list[Callable[[], None]] = []
+        self._listeners = Listeners()
         self._stopped = asyncio.Event()
-        self._told = False
         self._memory = start(self.target, rules)
         self._logs = LogKeeper()
         self._playable = _played(recording)
@@ -126,8 +126,7 @@ class ReplaySource:
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call ``changed`` soon after each change; changes that come together share one call."""
-        self._listeners.append(changed)
-        return lambda: self._listeners.remove(changed)
+        return self._listeners.add(changed)
 
     def jump(self, second: float) -> None:
         """Play everything up to that second at once; backwards, from the beginning."""
@@ -135,7 +134,7 @@ class ReplaySource:
             self._rewind()
         self._play_until(second)
         self._anchor = None
-        self._tell()
+        self._listeners.tell()
 
     async def run(self) -> None:
         """Play to the end at the given speed, then keep the last picture until stopped."""
@@ -143,7 +142,7 @@ class ReplaySource:
             wait = (self._next[0] - self._due()) / self._speed
             await self._sleep(min(max(0.0, wait), LONGEST_WAIT_S))
             self._play_until(self._due(), most=AT_ONCE)
-            self._tell()
+            self._listeners.tell()
         await self._stopped.wait()
 
     async def stop(self) -> None:
@@ -156,12 +155,12 @@ class ReplaySource:
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
         self._memory = acknowledge(self._memory, alert_key)
-        self._tell()
+        self._listeners.tell()
 
     def snooze(self, alert_key: str) -> None:
         """The operator wants to be told again in ten minutes of the recording."""
         self._memory = snooze(self._memory, alert_key)
-        self._tell()
+        self._listeners.tell()
 
     # ---- playing -------------------------------------------------------------------------------------
 
@@ -188,13 +187,3 @@ class ReplaySource:
             self._anchor = (now, self.second)
         began, second = self._anchor
         return second + (now - began) * self._speed
-
-    def _tell(self) -> None:
-        if self._listeners and not self._told:
-            self._told = True
-            asyncio.get_running_loop().call_soon(self._call_listeners)
-
-    def _call_listeners(self) -> None:
-        self._told = False
-        for changed in tuple(self._listeners):
-            changed()

@@ -4,7 +4,6 @@ The reader feeds every line that one of the sought strings stands in::
 
     collector = TroubleCollector(book, memory)                 # memory: of the piece before, or None
     collector.feed(88, text, rank="TP1", phase="capture")      # prefix stripped, one physical line
-    collector.reset()                                          # a new launch begins in the same file
     memory = collector.memory()                                # immutable; ``memory.found`` is the result
 """
 
@@ -107,10 +106,6 @@ class TroubleCollector:
         """Go on from what was remembered."""
         self._book = book
         self._load(memory or TroubleMemory())
-
-    def reset(self) -> None:
-        """Forget everything: another launch begins."""
-        self._load(TroubleMemory())
 
     def memory(self) -> TroubleMemory:
         """What to remember."""

@@ -7,11 +7,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from specdash.monitor.state import HostState
 from specdash.operations import patch, preflight
 from specdash.operations.acts import Acts, Hands, by_unit
 from specdash.operations.checks import Line, passes, told
-from specdash.operations.freeing import key_of
 from specdash.operations.lastend import last_end
 from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.rules import Rules, guard, make
@@ -179,9 +177,3 @@ def _refused(plan: Plan, lines: Sequence[Line], rules: Rules) -> Plan:
     words = "; ".join(f"{line.key}: {line.seen}" for line in red)
     keys = " ".join(f"--force {key}" for key in dict.fromkeys(line.key for line in red))
     return msgspec.structs.replace(plan, refusal=f"preflight: {words} ({keys} goes on all the same)")
-
-
-def needed_cards(state: HostState, launch: Launch) -> tuple[str, ...]:
-    """The cards that a launch will use, as far as its command line and environment tell."""
-    wanted = preflight.card_indexes(launch, [gpu.card.index for gpu in state.gpus])
-    return tuple(key_of(gpu) for gpu in state.gpus if gpu.card.index in wanted)

@@ -53,7 +53,6 @@ DOERS: Final[Mapping[type[Job], Doer]] = {
     Look: rewriting.look,
 }
 
-NOT_NEEDED = "not needed"
 CANCELLED = "cancelled"
 
 

@@ -78,7 +78,6 @@ class Login(asyncssh.SSHClient):
         agent_keys: Sequence[bytes] = (),
     ) -> None:
         self.verdict: Verdict | None = None
-        self.foreign_authority = False
         self.tried: list[str] = ["ssh-agent"] if agent_keys else []
         self.locked: list[str] = []
         """Encrypted key files that the host would take and that nobody opened."""
@@ -114,7 +113,6 @@ class Login(asyncssh.SSHClient):
 
     def validate_host_ca_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         """Refuse a certificate of an authority that no line names."""
-        self.foreign_authority = True
         return False
 
     def auth_banner_received(self, msg: str, lang: str) -> None:

@@ -104,11 +104,6 @@ def find(profile: Profile, name: str, host: str | None = None) -> Book:
     return known[name]
 
 
-def benched(book: Book) -> int | None:
-    """The number of the first step that is a benchmark, where there is one."""
-    return next((n for n, step in enumerate(book.steps, 1) if step.bench is not None), None)
-
-
 def kind_of(step: RunbookStep) -> str:
     """``do``, ``wait``, ``check`` …"""
     return next(iter(kinds_of(step)))

@@ -6,7 +6,6 @@ frames mean and what should be observed next; the session asks the agent for exa
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from specdash import __version__
 from specdash.errors import SpecdashError
 from specdash.intake.door import admit
+from specdash.intake.listeners import Listeners
 from specdash.intake.rules import default_rules
 from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
@@ -77,8 +77,7 @@ class Session:
         self._memory = start(target.text, default_rules(), options.log)
         self._logs = LogKeeper()
         self._unwrapper = Unwrapper()
-        self._listeners: list[Callable[[], None]] = []
-        self._told = False
+        self._listeners = Listeners()
         self._link = RemoteLink(target, _link_options(options), self._take, options.prompter)
         self._orders = Orders(self._link.send, self._logs, self._memory.rules, options.interval)
         self._errands = Errands(self._link.send)
@@ -144,8 +143,7 @@ class Session:
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:
         """Call ``changed`` soon after each change; changes that come together share one call."""
-        self._listeners.append(changed)
-        return lambda: self._listeners.remove(changed)
+        return self._listeners.add(changed)
 
     async def run(self) -> None:
         """Connect, follow and reconnect until stopped."""
@@ -201,12 +199,12 @@ class Session:
     def acknowledge(self, alert_key: str) -> None:
         """The operator has seen this alert."""
         self._memory = acknowledge(self._memory, alert_key)
-        self._tell()
+        self._listeners.tell()
 
     def snooze(self, alert_key: str) -> None:
         """The operator has seen this alert and wants to be told again in ten minutes, if it still holds."""
         self._memory = snooze(self._memory, alert_key)
-        self._tell()
+        self._listeners.tell()
 
     def _take(self, frame: AnyFrame, _line: bytes) -> None:
         """One frame from the link, or one that the link itself made."""
@@ -235,32 +233,22 @@ class Session:
             self._orders.align(wants(self._memory))
         if self._lessons is not None:
             self._lessons.attend(self._memory)
-        self._tell()
+        self._listeners.tell()
 
     def _learned(self, server_key: str, learned: Learned | None) -> None:
         """The history has answered."""
         self._memory = learn(self._memory, server_key, learned)
-        self._tell()
+        self._listeners.tell()
 
     def _learned_cards(self, found: Mapping[str, int]) -> None:
         """The history knows what these cards show when nobody uses them."""
         self._memory = learn_baselines(self._memory, found)
-        self._tell()
+        self._listeners.tell()
 
     def _complain(self, reason: str) -> None:
         """Something on this machine is wrong; the session goes on."""
         self._memory = observe(self._memory, Note(at=self.state.now, level="warning", text=reason))
-        self._tell()
-
-    def _tell(self) -> None:
-        if self._listeners and not self._told:
-            self._told = True
-            asyncio.get_running_loop().call_soon(self._call_listeners)
-
-    def _call_listeners(self) -> None:
-        self._told = False
-        for changed in tuple(self._listeners):
-            changed()
+        self._listeners.tell()
 
 
 def _hands(session: Session) -> Operations:

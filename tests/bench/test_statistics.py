@@ -7,6 +7,7 @@ import math
 import pytest
 
 from specdash.bench import statistics as stats
+from tests.bench.orders import mirrored
 
 
 @pytest.mark.parametrize(
@@ -56,9 +57,9 @@ def test_of_many_rows_only_those_that_stand_out_together() -> None:
 
 
 def test_a_mirrored_order_is_in_turn_and_blocks_are_not() -> None:
-    assert stats.mirrored(3) == [0, 1, 1, 0, 0, 1]
+    assert mirrored(3) == [0, 1, 1, 0, 0, 1]
     for pairs in range(2, 9):
-        assert stats.interleaved(stats.mirrored(pairs))
+        assert stats.interleaved(mirrored(pairs))
         assert not stats.interleaved([0] * pairs + [1] * pairs)
         assert not stats.interleaved([0, 1] * pairs), "A always before B"
     assert not stats.interleaved([0, 0])

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from specdash.bench.statistics import mirrored
 from specdash.bench.verdict import Arm, Sample, Spread, claimed, invalid, judge, launch_spread, needs
+from tests.bench.orders import mirrored
 
 
 def arm(name: str, *speeds: float, launch: str = "", every: float = 2.0, first: float = 0.0) -> Arm:

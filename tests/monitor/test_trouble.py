@@ -122,12 +122,6 @@ def test_two_different_lines_without_a_diagnosis_are_both_kept() -> None:
     assert len(collect(dead, dead, dead).found.found) == 1
 
 
-def test_another_launch_forgets_the_first_ones_errors() -> None:
-    collector = collect(("TP0", HIT), "ValueError: x")
-    collector.reset()
-    assert collector.found.found == ()
-
-
 # --- choosing ---
 
 

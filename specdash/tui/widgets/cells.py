@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from specdash.monitor.alerts import foremost
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
@@ -19,9 +17,6 @@ from specdash.tui.widgets.glyphs import (
 from specdash.tui.widgets.gpulines import remarks, temperature
 from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.linkpanels import retry_text
-
-QUIET: Final = frozenset({"plain", "ready"})
-"""Tones of a server that needs nobody."""
 
 
 def cell(

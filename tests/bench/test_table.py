@@ -12,9 +12,10 @@ from specdash.bench.events import Client
 from specdash.bench.figures import Run
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
-from specdash.bench.statistics import Ratio, mirrored
+from specdash.bench.statistics import Ratio
 from specdash.bench.table import Table, tables
 from specdash.bench.words import apart, delta, markdown, text
+from tests.bench.orders import mirrored
 
 
 def measured(number: int, tok_s: float, variant: str = "baseline", **changes: object) -> Measured:

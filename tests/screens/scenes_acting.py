@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from tests.tui.test_measuring import BenchHost
 CAMPAIGN = {"plain": (82.1, 82.5, 83.0), "ngram": (118.2, 117.5, 119.1)}
 
 
-def asked(key: str, made: Callable[[Path], Awaitable[HostSource]]) -> Make:
+def asked(key: str, made: Callable[[Path], Coroutine[Any, Any, HostSource]]) -> Make:
     """The question that a key asks."""
 
     def make(folder: Path) -> Scene:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
-MODULES = """loadgen loadanswer loadconnection loadexchange loadfetch loadhttp loadloop loadphase loadplan
-loadprompts loadscript loadtell""".split()
+MODULES = """loadgen loadanswer loadconnection loadexchange loadfetch loadhttp loadlane loadloop loadphase
+loadplan loadprompts loadscript loadtell""".split()
 FILE, LINES, WORKLOAD = "specdash_load.zip", "lines", "workload.json"
 MAIN = "import sys\nfrom specdash.agent.loadgen import main\nsys.exit(main())\n"
 MOST = 48 * 1024

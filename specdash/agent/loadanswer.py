@@ -43,6 +43,7 @@ class Answer(object):
         "finish",
         "first_output",
         "first_tokens",
+        "frame",
         "reasoning",
         "says",
         "shares",
@@ -67,6 +68,8 @@ class Answer(object):
         """``[DONE]`` has come."""
         self.crc = 0
         self.reasoning = False
+        self.frame: "tuple[bytes, bytes] | None" = None
+        """How an event like the one remembered begins and ends, for ``loadlane``."""
         self._loads = loads
         self._key = b"content" if chat else b"text"
         self._head = self._tail = b""
@@ -95,6 +98,12 @@ class Answer(object):
             self._chunk(chunk, data, at)
         except (AttributeError, TypeError, KeyError, IndexError):
             self.fail("protocol", "not a chunk: " + data[:80].decode("utf-8", "replace"))
+
+    def took(self, text: bytes, many: int, at: float) -> None:
+        """Texts of so many chunks like the one remembered, one after the other, and when they came."""
+        self.crc = zlib.crc32(text, self.crc)
+        self.times += [at] * many
+        self._misses = 0
 
     def settle(self) -> None:
         """An answer of tokens that show nothing is an answer: its times are those of its chunks."""
@@ -162,7 +171,7 @@ class Answer(object):
     def _remember(self, data: bytes, text: str) -> None:
         self._misses += 1
         if self._misses > TRIES:
-            self._least = 1 << 60
+            self._least, self.frame = 1 << 60, None
             return
         found = []
         for key in (b'"%s":"' % self._key, b'"%s": "' % self._key):
@@ -174,6 +183,8 @@ class Answer(object):
         if data[start:stop] == text.encode("utf-8", "surrogatepass"):
             self._head, self._tail = data[:start], data[stop:]
             self._least = len(self._head) + len(self._tail)
+            lines = b"\n" in data or b"\r" in data
+            self.frame = None if lines else (b"data: " + self._head, self._tail + b"\n\n")
 
 
 def gaps(answer: Answer) -> "Json | None":

@@ -43,6 +43,18 @@ class Response(object):
         """The answer is whole."""
         return self._state == DONE
 
+    @property
+    def within(self) -> "int | None":
+        """Bytes up to where the next chunk's frame begins; None: that is not known."""
+        if self._state == DATA:
+            return self._left + 2
+        return 0 if self._state == SIZE else None
+
+    def rest(self) -> bytes:
+        """What has come of the next frame, to be given again with what follows."""
+        held, self._buf = self._buf, b""
+        return held
+
     def feed(self, data: bytes) -> "list[bytes]":
         """Take bytes, give pieces of the body. Raises ``Malformed``."""
         buf = self._buf + data if self._buf else data
@@ -171,6 +183,11 @@ class Events(object):
         self._buf = b""
         self.failed = False
         """An event of the type ``error`` came; its data is the newest."""
+
+    @property
+    def idle(self) -> bool:
+        """No event has begun."""
+        return not self._buf
 
     def feed(self, piece: bytes) -> "list[bytes]":
         """Take a piece, give the data of the events that are whole now."""

@@ -74,7 +74,10 @@ def steady_rule() -> Any:
         def __init__(self, **fields: object) -> None:
             self.__dict__.update(fields)
 
-    modules = {"msgspec": {"Struct": Struct}, "specdash.bench.events": {"Request": object}}
+    modules: dict[str, dict[str, Any]] = {
+        "msgspec": {"Struct": Struct},
+        "specdash.bench.events": {"Request": object},
+    }
     kept = {name: sys.modules.get(name) for name in modules}
     for name, content in modules.items():
         sys.modules[name] = types.ModuleType(name)
@@ -85,7 +88,9 @@ def steady_rule() -> Any:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     for name, before in kept.items():
-        sys.modules.pop(name) if before is None else sys.modules.update({name: before})
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before
     return module.steady_part
 
 
@@ -98,7 +103,7 @@ def say(line: str) -> None:
 def mean(values: Any) -> float:
     """Of numbers."""
     found = list(values)
-    return sum(found) / len(found)
+    return float(sum(found) / len(found))
 
 
 def p99_of(records: list[Any]) -> float:
@@ -111,7 +116,7 @@ def p99_of(records: list[Any]) -> float:
     for at in sorted(buckets):
         left -= buckets[at]
         if left < 0:
-            return 1.01**at / 1000
+            return float(1.01**at / 1000)
     return 0.0
 
 

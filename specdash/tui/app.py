@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual.actions import SkipAction
 from textual.app import App, ScreenError
 from textual.binding import Binding, BindingType
+from textual.color import Color
 from textual.command import CommandPalette
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
@@ -87,7 +88,7 @@ class SpecdashApp(App[int]):
         self.crash_file: Path | None = None
         """Where the traceback of a crash was written."""
         self._ascii = AsciiFilter(enabled=ascii_only)
-        self._colourless = NoColour()
+        self._colourless = NoColour(lambda: Color.parse(self.theme_variables.get("background", "black")))
         self._prefer = prefer
         self._told_title = ""
         self._quiet = quiet

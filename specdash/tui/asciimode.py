@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 from rich.segment import Segment
+from rich.style import Style
 from textual.color import Color
 from textual.filter import LineFilter
 
@@ -15,7 +16,8 @@ _PLAIN = {
     "▚": "%", "≥": ">",
     "✓": "v", "◐": "~", "○": "o", "●": "*", "✖": "X", "▲": "!", "■": "#", "◌": "?", "◀": "<", "▸": ">",
     "◆": "*", "⇣": "v", "‖": "=", "→": ">", "…": "~", "·": "-", "–": "-", "—": "-", "Σ": "S", "×": "x",
-    "°": "'", "≠": "#", "↓": "v", "↑": "^", "←": "<", "☐": "o", "☑": "v",
+    "°": "'", "≠": "!", "↓": "v", "↑": "^", "←": "<", "☐": "o", "☑": "v",
+    "Δ": "d", "±": "~", "≤": "<", "−": "-", "“": '"', "”": '"', "§": "$",
 }  # fmt: skip
 
 
@@ -38,5 +40,14 @@ class AsciiFilter(LineFilter):
     """Every cell that is painted, in ASCII."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The same segments with other characters."""
-        return [Segment(plain(text), style, control) for text, style, control in segments]
+        """The same segments with other characters; the ends of a scroll bar are whole cells."""
+        return [
+            Segment(
+                " " * cell_len(text) if style is not None and _scrolls(style) else plain(text), style, control
+            )
+            for text, style, control in segments
+        ]
+
+
+def _scrolls(style: Style) -> bool:
+    return "@mouse.down" in style.meta or "@mouse.up" in style.meta

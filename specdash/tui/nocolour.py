@@ -5,6 +5,7 @@ Textual 8 only turns colours into greys, and paints its own background over the 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 from rich.color import Color as RichColor
@@ -16,8 +17,8 @@ from textual.filter import LineFilter
 QUIET_CONTRAST = 6.5
 GREY_SATURATION = 0.3
 """A greyish text with less contrast than that is one that may be overlooked."""
-BLOCK_CONTRAST = 2.5
-"""A background that stands out so much is a mark: a flag, a hit, the button in focus."""
+BLOCK_CONTRAST = 1.5
+"""A background that stands out so much is a mark: a flag, a hit, the button in focus, the line in a list."""
 
 
 def luminance(color: Color) -> float:
@@ -64,11 +65,19 @@ def _seen(color: RichColor | None) -> Color | None:
 
 
 class NoColour(LineFilter):
-    """Every cell that is painted, without colour."""
+    """Every cell that is painted, without colour.
+
+    ``ground`` tells the colour of the whole screen: beside that of its own widget a button never stands out.
+    """
+
+    def __init__(self, ground: Callable[[], Color]) -> None:
+        super().__init__()
+        self._ground = ground
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         """The same segments in other styles."""
+        ground = self._ground()
         return [
-            Segment(text, None if style is None else colourless(style, background), control)
+            Segment(text, None if style is None else colourless(style, ground), control)
             for text, style, control in segments
         ]

@@ -75,7 +75,7 @@ def clip(text: str, width: int) -> str:
     """At most ``width`` cells; what is cut off leaves an ellipsis."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip() + "…" if width > 0 else ""
+    return set_cell_size(text, width - 1).rstrip(" ,;·(") + "…" if width > 0 else ""
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:

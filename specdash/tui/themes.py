@@ -29,7 +29,7 @@ _TYPES: Final[dict[str, tuple[type, ...]]] = {
     "text_alpha": (int, float),
     "variables": (dict,),
 }
-_OWN_STYLES: Final = {"dim-style": "none", "faint-style": "none", "flag-style": "bold"}
+_OWN_STYLES: Final = {"dim-style": "none", "faint-style": "none", "bar-style": "none", "flag-style": "bold"}
 
 
 class ThemeError(ValueError):
@@ -56,7 +56,7 @@ def own_variables(theme: Theme) -> dict[str, str]:
         "hit-foreground": "ansi_black" if theme.ansi else theme.background or "#101418",
         "hit-background": theme.warning or theme.primary,
         **_OWN_STYLES,
-        **({"dim-style": "dim", "flag-style": "bold reverse"} if theme.ansi else {}),
+        **({"dim-style": "dim", "bar-style": "dim", "flag-style": "bold reverse"} if theme.ansi else {}),
     }
 
 

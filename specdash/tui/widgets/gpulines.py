@@ -157,7 +157,8 @@ def card_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> R
     head = row(_index(gpu, odd), _memory(gpu, columns.bar, 1), "  ", past, work)
     whose = owner_text(gpu, pids=True)
     if odd and not columns.clock:  # no room for both columns: what is odd comes first
-        return row(head, fill([odd, row(dim(whose))], width - width_of(head), between="  "))
+        room = width - width_of(head)
+        return row(head, fill([odd, row(dim(whose))], room, between="  ") or cut(odd, room))
     state = odd or row(dim("ok"))
     room = width - width_of(head) - columns.owner
     if width_of(state) > room - columns.clock:  # what is odd may take the clock's place
@@ -240,7 +241,9 @@ def _alike_row(some: Sequence[Gpu], width: int) -> Row:
         pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
         pad(_span([gpu.card.temp_c for gpu in some], "°"), 8, right=True),
     )
-    head = spread(left, work, INDEX + MEMORY + 2 + columns.bar + 2 + columns.spark + WORK)
+    size = INDEX + MEMORY + 2 + columns.bar + 2 + columns.spark + WORK
+    cells = min(columns.bar, size - width_of(left) - width_of(work) - 4)
+    head = spread(row(left, "  ", memory_bar(first, max(0, cells))), work, size)
     owners = [owner_text(gpu, pids=False) for gpu in (first, last)]
     whose = f"{owners[0]} … {owners[1]}" if owners[0] else "nobody"
     alike = dim(f"ok, {len(some)} alike")

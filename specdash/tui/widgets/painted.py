@@ -261,15 +261,15 @@ def clickable(row: Row, action: str, *, marked: bool = False) -> Row:
 
 _TITLE_STYLES: dict[Tone, str] = {
     "dim": "$dim",
-    "strong": "$foreground bold",
-    "plain": "$foreground",
-    "accent": "$key",
-    "key": "$key",
-    "ready": "$state-ready",
-    "warn": "$state-warn",
-    "bad": "$state-bad",
-    "alarm": "$state-bad bold",
-    "orphan": "$orphan",
+    "strong": "not dim $foreground bold",
+    "plain": "not dim $foreground",
+    "accent": "not dim $key",
+    "key": "not dim $key",
+    "ready": "not dim $state-ready",
+    "warn": "not dim $state-warn",
+    "bad": "not dim $state-bad",
+    "alarm": "not dim $state-bad bold",
+    "orphan": "not dim $orphan",
 }
 _FADES: frozenset[Tone] = frozenset({"plain", "strong", "accent", "ready"})
 

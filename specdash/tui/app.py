@@ -221,7 +221,7 @@ class SpecdashApp(App[int]):
 
     def _tell_title(self) -> None:
         """The terminal's title: the worst state, so that a tab far away tells."""
-        if self._quiet:
+        if self._quiet or not self.screen_stack:  # an app that ends has no screen any more
             return
         title = terminal_title(self.board)
         if title != self._told_title:

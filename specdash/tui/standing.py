@@ -74,12 +74,12 @@ class Standing:
         """One line: what runs, else how the last plan ended, else what was cut off earlier."""
         if self.running is not None:
             return progress_row(self.running, now)
-        newest = max((alert.at for alert in self.source.state.alerts), default=0.0)
-        if newest > self.ended_at:
-            return ()
+        news = [alert for alert in self.source.state.alerts if alert.at > self.ended_at]
         if self.ended is not None:
-            return outcome_row(self.ended, width)
-        return cut_off_row(self.cut_off.plan) if self.cut_off is not None else ()
+            return outcome_row(self.ended, width) if not news else ()
+        if self.cut_off is None or any(alert.alarm for alert in news):
+            return ()
+        return cut_off_row(self.cut_off.plan)  # what is merely told stands behind what waits for somebody
 
     def keys(self) -> tuple[str, ...]:
         """Ids of the actions that help now."""

@@ -151,3 +151,9 @@ class RunningAgent:
         assert self.process.stdin is not None
         self.process.stdin.close()
         return self.process.wait(limit)
+
+
+def complaints(agent: RunningAgent) -> list[str]:
+    """What it has said about itself, but for what every file system of a busy machine makes it say."""
+    notes = [frame.text for frame in agent.said if isinstance(frame, frames.Note)]
+    return [text for text in notes if "no answer about" not in text]

@@ -12,7 +12,7 @@ import pytest
 from specdash.agent.host import Host
 from specdash.agent.main import Agent
 from specdash.monitor.frames import Beat, Gpus, Hello, Http, Log, Machine, Note, Pong, Processes, Reply
-from tests.agent.driver import RunningAgent
+from tests.agent.driver import RunningAgent, complaints
 from tests.nvmlstub.stub import NvmlStub
 
 
@@ -47,7 +47,7 @@ def test_one_whole_life_under_every_python(
         machine = next(frame for frame in agent.said if isinstance(frame, Machine))
         assert 0 < (machine.ram_used_mib or 0) < (machine.ram_total_mib or 0)
         assert {disk.path for disk in machine.disks} >= {"/"}
-        assert not [frame for frame in agent.said if isinstance(frame, Note)]
+        assert complaints(agent) == []
         assert agent.end() == 0
         assert agent.stderr() == ""
 
@@ -69,7 +69,7 @@ def test_beats_come_with_real_time_and_carry_the_hosts_clock(tmp_path: Path) -> 
         assert (hello.host, hello.simulated) == ("gpubox", True)
         last = agent.wait(Beat, lambda beat: beat.n == 4)
         passed = time.monotonic() - began
-        assert 3 <= (last.at - 1e9) / 60 <= passed, "three real seconds are as many minutes there"
+        assert 2 <= (last.at - 1e9) / 60 <= passed, "a second between two beats is a minute there"
 
 
 def test_watch_only_has_no_acting_verbs_and_asks_for_no_token() -> None:
@@ -103,7 +103,7 @@ def test_watch_only_has_no_acting_verbs_and_asks_for_no_token() -> None:
 def test_a_bad_request_is_told_of_and_does_no_harm(line: bytes, says: str) -> None:
     with RunningAgent() as agent:
         agent.write(line)
-        assert says in agent.wait(Note).text
+        agent.wait(Note, lambda note: says in note.text)
         agent.ask("ping", n=1)
         agent.wait(Pong)
 
@@ -122,7 +122,7 @@ def test_what_a_library_prints_becomes_a_note_and_breaks_no_frame(tmp_path: Path
         "raise ImportError('made up')\n"
     )
     with RunningAgent(path=tmp_path) as agent:
-        texts = {agent.wait(Note).text for _ in range(2)}
+        texts = {agent.wait(Note, lambda note: "printed" in note.text).text for _ in range(2)}
         assert texts == {'printed on the host: {"t":"beat"}', "printed on the host: a warning"}
         assert "made up" in (agent.wait(Gpus).error or "")
 

@@ -89,7 +89,7 @@ def test_only_states_that_matter_are_worth_a_frame_of_their_own() -> None:
         process.stat.state = state
         prints[state] = process.fingerprint
     assert prints["R"] == prints["S"] == prints["D"]
-    assert len({prints[state] for state in "RTtZ"}) == 4
+    assert len({repr(prints[state]) for state in "RTtZ"}) == 4
 
 
 def test_a_program_that_becomes_a_server_is_noticed(make: Make, agent: RunningAgent) -> None:

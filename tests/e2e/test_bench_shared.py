@@ -12,12 +12,18 @@ from tests.e2e.test_bench_cut import bench, loads, serving
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the simulated host needs Linux")
 
+PATIENT = "import specdash.commands.bench as b; b.REPORT_S = 60.0; from specdash.cli import main; main()"
+"""The command, waiting for the server's first report of its queue however busy this machine is."""
+
 
 async def test_two_benchmarks_at_once_are_told_before_and_count_neither(tmp_path: Path) -> None:
     async with serving(tmp_path) as (simulation, _, config):
-        first = await bench(config, tmp_path / "anna", "--requests", "3000", "--output", "16")
+        # With several streams there is no moment without a request of hers at the server.
+        load = ("--requests", "9000", "--output", "16", "--concurrency", "4")
+        first = await bench(config, tmp_path / "anna", *load)
         await first.says("tok/s, median")
-        second = await bench(config, tmp_path / "ben", "--requests", "24", "--output", "32")
+        short = ("--requests", "24", "--output", "32")
+        second = await bench(config, tmp_path / "ben", *short, program=("-c", PATIENT))
         await second.says("at the server now, not ours")
         _, document, told = await second.end()
         (run,) = document["runs"]

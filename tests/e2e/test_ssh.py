@@ -43,7 +43,7 @@ async def test_the_real_agent_is_sent_whole(sshd: Sshd) -> None:
     hello = seen.of(frames.Hello)[0]
     assert hello.verbs == ("look",)
     assert hello.specdash == specdash.__version__
-    assert not seen.of(frames.Note)
+    assert not [note for note in seen.of(frames.Note) if "no answer about" not in note.text]
 
 
 # What runs before us on the host

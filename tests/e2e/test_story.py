@@ -146,7 +146,7 @@ async def _night(anna: Operator, sim: Simulation) -> None:
     await anna.says_yes()
     await anna.reads("◐ follow it until it serves")
     turn(sim, SPEED)
-    text = await anna.reads("✓ restart sglang:", "a token came back", "● READY", "● token one came back")
+    text = await anna.reads("✓ restart sglang:", "a token came back", "● READY", "● token ")
     assert "✓ ask for one token" in text
 
     await anna.reviews("U", '+  "max_position_embeddings": 131072')

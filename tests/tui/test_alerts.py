@@ -96,6 +96,13 @@ async def test_quiet_means_no_bell_no_notification_and_no_title(
         assert ear.heard == ["\x1b[22;2t"], "only the terminal's own title is kept"
 
 
+async def test_an_app_that_ends_is_asked_for_its_title_in_vain(make_app: Make) -> None:
+    app = make_app(fakes.source(states.stalled()))
+    async with app.run_test():
+        pass
+    app._tell_title()
+
+
 async def test_the_title_tells_an_alarm_until_it_is_acknowledged(make_app: Make) -> None:
     source = fakes.source(states.stalled())
     app = make_app(source)

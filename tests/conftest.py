@@ -31,6 +31,8 @@ LONG = (
     "agent/test_processes.py",
     "agent/test_tail",
     "tui/test_terminal.py",
+    "screens/test_gallery_sizes.py",
+    "screens/test_poor_terminals.py",
     "operations/test_story.py",
     "operations/test_real_processes.py",
     "runbooks/test_night.py",

@@ -67,7 +67,7 @@ def _name(color: Color | None, system: ColorSystem) -> str:
     if color is None or color.is_default:
         return "default"
     shown = color.downgrade(system)
-    return shown.triplet.hex if shown.triplet is not None else shown.name
+    return shown.triplet.hex if shown.triplet is not None else f"colour {shown.number}"
 
 
 def words(photo: Photo) -> list[str]:
@@ -110,7 +110,7 @@ def _joined(line: Sequence[Sequence[Cell]], grounds: tuple[str, ...]) -> list[tu
     out: list[tuple[str, ...]] = []
     last: tuple[Cell, ...] = ()
     for cells in zip(*line, strict=True):
-        blank = not any(cell.ink for cell in cells)
+        blank = not any(cell.ink for cell in cells) and not any("reverse" in cell.ink for cell in last)
         if blank and last and [c.ground for c in cells] == [c.ground for c in last]:
             out.append(out[-1])
             continue

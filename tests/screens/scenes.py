@@ -102,12 +102,15 @@ def several_hosts() -> tuple[Source, ...]:
     )
 
 
-async def _phase(pilot: Pilot[Any]) -> None:
-    board = await settle(pilot)
-    assert board.server is not None
-    titles = [item.title for item in phases(board.server)]
-    board.action_detail("phase", titles.index("graphs"))
-    await settle(pilot)
+def _phase(title: str) -> Before:
+    async def before(pilot: Pilot[Any]) -> None:
+        board = await settle(pilot)
+        assert board.server is not None
+        titles = [item.title for item in phases(board.server)]
+        board.action_detail("phase", titles.index(title))
+        await settle(pilot)
+
+    return before
 
 
 async def _stranger(pilot: Pilot[Any]) -> None:
@@ -168,7 +171,8 @@ LOOKED_INTO: dict[str, Make] = {
     "palette": seen(states.serving, "colon"),
     "card": seen(panes.looked_into, "1", "enter"),
     "sick_card": seen(states.sick_cards, "1", "j", "j", "enter"),
-    "phase": lambda folder: Scene(app_for(states.checked()), _phase),
+    "phase": lambda folder: Scene(app_for(states.checked()), _phase("graphs")),
+    "phase_compared": lambda folder: Scene(app_for(states.checked()), _phase("weights")),
     "step": seen(states.checked, "3", "j", "enter"),
     "environment": seen(states.mixed_environment, "v"),
     "events": seen(states.eventful, "o"),

@@ -1,4 +1,4 @@
-"""The main states on terminals of few colours, of none, or without box drawing: no colour tells a thing alone."""
+"""The main states on terminals of few colours, of none, or without box drawing."""
 
 from __future__ import annotations
 

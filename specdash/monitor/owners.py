@@ -28,8 +28,9 @@ ORPHAN_FLOOR_MIB = 1024
 ORPHAN_SHARE = 0.02
 ORPHAN_SAMPLES = 3
 ORPHAN_AFTER_S = 10.0
-ENDED_AFTER_S = 10.0
-"""Named by NVML for so long and in no process table: it is gone. A new process is in the table sooner."""
+ENDED_AFTER_S, ENDED_SAMPLES = 10.0, 10
+"""Named by NVML for so long, so often, and in no process table: it is gone. A new process is in the table
+sooner; on a simulated host seconds may fly, and only looks count."""
 
 OUTSIDE = "held by a process outside this container: look from the host"
 UNTOLD = "whose it is cannot be told inside this container: look from the host"
@@ -202,8 +203,9 @@ def _ended(owner: Owner, past: Past, at: float) -> Owner:
     if owner.known:
         return owner
     named = past.owned.get(owner.pid, ())
-    since = next((when for when, mib in zip(past.at, named, strict=False) if mib is not None), at)
-    return msgspec.structs.replace(owner, ended=at - since >= ENDED_AFTER_S)
+    seen = [when for when, mib in zip(past.at, named, strict=False) if mib is not None]
+    long = len(seen) >= ENDED_SAMPLES and at - seen[0] >= ENDED_AFTER_S
+    return msgspec.structs.replace(owner, ended=long)
 
 
 def _unexplained_mib(card: Card, owners: tuple[Owner, ...], baseline: int) -> int | None:

@@ -33,7 +33,8 @@ def take_log(memory: Memory, frame: Log) -> Memory:
         elif frame.break_ and server.line_open:
             # Another file or lost bytes: what has no end yet never gets one.
             data = b"\n" + raw
-        source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None)
+        behind = not _level(frame) and (frame.break_ == "start" or server.source.behind)
+        source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None, behind=behind)
         line_open = not raw.endswith(b"\n") if raw else server.line_open
         if _before_it(server, written):
             many = reading.lines + raw.count(b"\n")
@@ -63,8 +64,13 @@ def _before_it(server: ServerMemory, written: float) -> bool:
     return written < server.family.main.started - CLOCKS_S
 
 
+def _level(frame: Log) -> bool:
+    """These bytes reach to the log's end."""
+    return frame.offset + len(frame.raw) >= frame.size
+
+
 def _course(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> Course:
-    level = frame.offset + len(frame.raw) >= frame.size
+    level = _level(frame)
     joined = frame.break_ in (None, "rotated")
     return follow(server.course, server.reading, reading, written, level=level, joined=joined)
 

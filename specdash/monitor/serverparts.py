@@ -30,6 +30,8 @@ class LogSource(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     size: int | None = None
     mtime: float | None = None
+    behind: bool = False
+    """It was there when it was looked for, and is not read to its end yet: what was read may be long past."""
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True):

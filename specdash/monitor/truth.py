@@ -73,7 +73,9 @@ def _work(memory: ServerMemory, state: State, verdict: Verdict, now: float) -> I
 def _life(memory: ServerMemory, verdict: Verdict, now: float) -> Iterator[str]:
     reading = memory.reading
     serving = reading.phase == "serving"
-    if reading.last_progress_at is not None and not serving:
+    if memory.source.behind:
+        yield "its log is being read"
+    elif reading.last_progress_at is not None and not serving:
         yield f"last step {ago(now - reading.last_progress_at)} ago"
     if reading.last_line_at is not None:
         yield f"last line {ago(now - reading.last_line_at)} ago"

@@ -73,7 +73,7 @@ def _complete(state: HostState) -> bool:
         if server.gone_at is not None:
             continue
         log = server.log
-        if log and log.path and log.size is None and log.error is None:
+        if log and log.path and log.error is None and (log.size is None or log.behind):
             return False
         if server.port is not None and not state.by_shell and not _answered(server):
             return False

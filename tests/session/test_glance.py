@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from specdash.monitor.frames import AnyFrame, Gpus, Link, Machine
 from specdash.monitor.polling import HEALTH
 from specdash.session.glance import LOOK_S, PATIENCE_S, Glance
@@ -47,3 +49,11 @@ def test_a_stopped_process_is_looked_at_until_it_is_called_a_stall_or_goes_on() 
     assert not _done(*seen, after=LOOK_S + 1)
     assert _done(*seen, processes(8.5, *server("SST")), after=LOOK_S + 1)
     assert _done(*seen, processes(4.0, *server()), after=LOOK_S + 1)
+
+
+def test_a_log_that_was_there_is_read_to_its_end_first() -> None:
+    half = msgspec.structs.replace(log(2.0, "line\n", start_=True), size=10)
+    refused = http(2.0, "connect", error="refused")
+    assert not _done(refused, half, after=LOOK_S)
+    assert _done(refused, half, log(2.5, "more\n", 5), after=LOOK_S)
+    assert _done(refused, half, after=PATIENCE_S), "but not for ever"

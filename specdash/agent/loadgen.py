@@ -23,7 +23,6 @@ from specdash.agent.loadloop import Loop
 from specdash.agent.loadphase import Phase
 from specdash.agent.loadplan import Plan
 from specdash.agent.loadprompts import BadPrompts
-from specdash.agent.loadscript import Script
 from specdash.agent.loadtell import Listened, Printer, Watch
 
 TYPE_CHECKING = False
@@ -229,11 +228,12 @@ def main() -> int:
     gc.disable()  # no cycles are made on the way; a pause of the collector would be a delay that we measure
     try:
         workload = json.loads(_asked())
-        generator: "Any" = (
-            Script(workload, loop, printer)
-            if "command" in workload
-            else Generator(workload, loop, printer, started)
-        )
+        if "command" in workload:
+            from specdash.agent.loadscript import Script  # it brings along what no load of ours needs
+
+            generator: "Any" = Script(workload, loop, printer)
+        else:
+            generator = Generator(workload, loop, printer, started)
     except (Impossible, BadPrompts, OSError) as error:
         return _impossible(printer, str(error))
     except (ValueError, KeyError, TypeError) as error:

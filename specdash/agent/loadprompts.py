@@ -4,7 +4,7 @@ Real sentences: how well a draft model guesses random ids says nothing about rea
 everything but the nonce, which begins each prompt, so that no cache of an earlier run can help.
 """
 
-import hashlib
+import importlib.util
 import json
 import os
 import random
@@ -197,4 +197,11 @@ def _sentence(chance: random.Random) -> str:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    digest: str = _sha256()(text.encode("utf-8", "surrogatepass")).hexdigest()
+    return digest[:16]
+
+
+def _sha256() -> "Any":
+    """Python's own, as ``random`` takes it, before OpenSSL's, which would be a tenth of a start."""
+    name = next(name for name in ("_sha2", "_sha256", "hashlib") if importlib.util.find_spec(name))
+    return importlib.import_module(name).sha256

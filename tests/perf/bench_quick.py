@@ -49,12 +49,17 @@ class Server:
             return list(json.load(answer)["truth"])
 
 
-def generate(server: Server, folder: str = "", **fields: Any) -> list[Any]:
+def generate(
+    server: Server,
+    folder: str = "",
+    program: tuple[str, ...] = ("-m", "specdash.agent.loadgen"),
+    **fields: Any,
+) -> list[Any]:
     """Every line of one run."""
     workload = {"url": server.url, "model": "mock", "warmup": 0, "counters": False, **fields}
     path = os.pathsep.join(filter(None, [folder, str(ROOT)]))
     ran = subprocess.run(
-        [sys.executable, "-m", "specdash.agent.loadgen"],
+        [sys.executable, *program],
         input=json.dumps(workload),
         env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
@@ -175,12 +180,20 @@ def cost(streams: int, hide: bool) -> None:
 
 
 def start(times: int) -> None:
-    """From the start of the process to its first request, by the server's clock; CPU of the whole run."""
+    """From the start of the process to its first request, by the server's clock; CPU of the whole run.
+
+    As the one file that the agent makes of it on the host.
+    """
+    sys.path.insert(0, str(ROOT))
+    from specdash.agent.bench import _pack
+
     walls, cpus = [], []
-    with Server("--ttft", "0", "--itl", "0") as server:
+    with tempfile.TemporaryDirectory() as folder, Server("--ttft", "0", "--itl", "0") as server:
+        file = str(Path(folder) / "load.zip")
+        _pack(file)
         for _ in range(times):
             began, before = time.monotonic(), os.times()
-            generate(server, requests=1, output=2)
+            generate(server, "", ("-E", file), requests=1, output=2)
             after = os.times()
             walls.append(server.truth()[-1]["asked"] - began)
             spent = after.children_user + after.children_system

@@ -11,7 +11,7 @@ from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.prompts import ScreenPrompter
 from tests.tui import fakes, states
-from tests.tui.reading import screen_text, settle
+from tests.tui.reading import screen_text, settle, until
 
 KEY = HostKeyQuestion(
     host="gpubox [/b]",
@@ -68,6 +68,7 @@ async def test_trusting_takes_a_deliberate_move_and_escape_refuses() -> None:
         ]
         for keys, outcome in moves:
             question = asyncio.create_task(prompter.host_key(KEY))
+            await until(pilot, KEY.fingerprint)
             await answer(pilot, *keys)
             assert await question is outcome
         assert app.is_running

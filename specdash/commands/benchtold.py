@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Lost = Callable[[], Coroutine[Any, Any, str]]
 
-LOST = "the link is lost: the load goes on on the host, and what it says is heard later"
+LOST = "the link is lost: the load goes on on the host and is heard later"
 GONE = "the run at work was not kept; its load ends by itself five minutes after it was last heard"
 TELL_EVERY_S = 10.0
 """Without a terminal a line now and then is enough."""

@@ -17,7 +17,7 @@ from specdash.tui.chart import chart, thinned
 from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
 
 MOST_RUNS: Final = 200
-LOST: Final = "▲ the link is lost: the load goes on on the host, and what it says is heard later"
+LOST: Final = "▲ the link is lost: the load goes on on the host and is heard later"
 _MARKS: Final[dict[str, Tone]] = {"✖": "bad", "▲": "warn"}
 
 
@@ -62,7 +62,7 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
     if progress.under_way and progress.link is not None:
         out.append(row(Span(clip(LOST, width), "warn")))
     if progress.under_way and progress.shared is not None:
-        words = f"▲ somebody else asks it, too: {progress.shared}; this run will not count"
+        words = f"▲ shared, will not count: {progress.shared}"
         out.append(row(Span(clip(words, width), "warn")))
     if height > 0 and len(progress.speed) > 1:
         out += speed_chart(progress, width, height)
@@ -100,7 +100,7 @@ def speed_chart(progress: Progress, width: int, height: int) -> list[Row]:
     edge = 8
     values = thinned(progress.speed, max(2, 2 * (width - edge)))
     since = f"{say.age(len(progress.speed))} ago" if progress.under_way else say.age(len(progress.speed))
-    until = "now" if progress.under_way else "end"
+    until = "end" if not progress.under_way else "now" if progress.link is None else "last heard"
     return chart(values, width, height, unit="tok/s", since=since, until=until)
 
 

@@ -17,7 +17,7 @@ from specdash.measuring.leftover import Leftovers
 from specdash.monitor.frames import Bench
 from specdash.session.following import Following
 
-END_S: Final = 10.0
+END_S: Final = 3.0
 """How long whoever leaves waits for the run's end. A lost link must not hold them: it ends by itself then."""
 
 

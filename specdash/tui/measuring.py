@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 
 END_S: Final = 12.0
 """How long leaving waits for a benchmark to end in order."""
+IN_ORDER: Final = "Leaving stops that in order; what was measured is kept."
+BLIND: Final = (
+    "The link is lost: nobody there hears a stop. The load ends by itself five minutes after it was last"
+    " heard, or when this machine measures that host again; the run at work is not kept."
+)
 CHART_ROWS: Final = {"short": 4, "tall": 7}
 
 
@@ -271,7 +276,8 @@ class Measuring:
             then()
             return
         names = ", ".join(bench.progress.name for bench in running if bench.progress)
-        text = f"{names} is being measured.\n\nLeaving stops that in order; what was measured is kept."
+        blind = any(bench.progress.link for bench in running if bench.progress)
+        text = f"{names} is being measured.\n\n{BLIND if blind else IN_ORDER}"
 
         def left(yes: bool | None) -> None:
             if yes:
@@ -286,8 +292,9 @@ class Measuring:
             if bench.benchmark is not None:
                 bench.benchmark.stop()
         for _ in range(int(END_S / 0.1)):
-            if not any(bench.under_way for bench in running):
-                break
+            waited = [bench for bench in running if bench.under_way]
+            if all(bench.progress and bench.progress.link for bench in waited):
+                break  # nobody there hears a stop: what is left ends by itself
             await asyncio.sleep(0.1)
         then()
 

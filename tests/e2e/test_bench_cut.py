@@ -171,6 +171,33 @@ async def test_the_dashboard_says_that_the_load_goes_on_and_takes_it_up_again(
         await source.stop()
 
 
+async def test_leaving_while_the_link_is_cut_says_what_becomes_of_the_load_and_waits_for_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    async with serving(tmp_path) as (simulation, wire, config):
+        source = open_source("gpubox", SessionOptions(ssh_config=config))
+        known, name = themes.resolve(None)
+        app = SpecdashApp([source], themes=known, theme=name)
+        async with app.run_test(size=(120, 50)) as pilot:
+            anna = Operator(pilot)
+            await anna.reads("○ READY")
+            await anna.press("B")
+            await anna.reads("Measure", "Cancel")
+            await anna.says_yes()
+            await anna.reads("tok/s now")
+            wire.cut()
+            await anna.reads("the link is lost: the load goes on on the host")
+            await anna.press("q")
+            await anna.reads("The link is lost: nobody there hears a stop.", "Leave", "Stay")
+            await anna.press("l", "enter")
+            await asyncio.wait_for(until(lambda: not app.is_running), LIMIT_S)
+        await source.stop()
+        (left,) = loads(simulation)
+        os.kill(left, signal.SIGINT)
+
+
 async def test_a_campaign_goes_on_over_a_cut_link(tmp_path: Path) -> None:
     async with serving(tmp_path) as (simulation, wire, config):
         command = await bench(

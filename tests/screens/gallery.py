@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from pathlib import Path
 
-from tests.screens.photo import Photo, photograph, written
+from tests.screens.photo import Photo, hold_still, photograph, written
 from tests.screens.scenes import LOOKED_INTO, MAIN, Make
 from tests.screens.scenes_acting import ACTING, BENCHES
 
@@ -21,10 +22,15 @@ def in_all_colours(name: str, size: tuple[int, int], folder: Path) -> str:
         taken: dict[str, Photo] = {}
         async with scene.app.run_test(size=size) as pilot:
             await scene.before(pilot)
+            hold_still(scene.app)
             for theme in THEMES:
                 scene.app.theme = theme
                 await pilot.pause()
                 taken[theme] = photograph(scene.app)
         return taken
 
-    return written(asyncio.run(album()))
+    gc.disable()  # a quarter of the time goes into looking through what the program is made of
+    try:
+        return written(asyncio.run(album()))
+    finally:
+        gc.enable()

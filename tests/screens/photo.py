@@ -17,6 +17,7 @@ from rich.color import Color, ColorSystem
 from rich.segment import Segment
 from rich.style import Style
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+from textual.widgets import Input
 
 from specdash.tui.app import SpecdashApp
 
@@ -42,6 +43,13 @@ class Cell(NamedTuple):
 
 
 Photo = list[list[Cell]]
+
+
+def hold_still(app: SpecdashApp) -> None:
+    """No cursor blinks: a picture does not depend on when it is taken."""
+    for typing in app.screen.query(Input):
+        typing.cursor_blink = False
+        typing._pause_blink(visible=True)
 
 
 def photograph(app: SpecdashApp, system: ColorSystem = ColorSystem.TRUECOLOR) -> Photo:

@@ -10,7 +10,7 @@ from rich.color import ColorSystem
 from syrupy.assertion import SnapshotAssertion
 
 from tests.screens.gallery import SCENES
-from tests.screens.photo import Photo, photograph, words, written
+from tests.screens.photo import Photo, hold_still, photograph, words, written
 
 STATES = ("serving", "stalled", "crashed", "gone", "lost", "no_server", "sick_cards", "several_hosts")
 SHEETS = ("ask_kill", "palette", "comparison", "card")
@@ -25,6 +25,7 @@ def test_few_colours(name: str, tmp_path: Path, kept: SnapshotAssertion) -> None
         taken: dict[str, Photo] = {}
         async with scene.app.run_test(size=(80, 24)) as pilot:
             await scene.before(pilot)
+            hold_still(scene.app)
             for theme in ("specdash", "specdash-light", "high-contrast"):
                 scene.app.theme = theme
                 await pilot.pause()
@@ -48,6 +49,7 @@ def test_no_colours_and_no_box_drawing(
     async def album() -> dict[str, Photo]:
         async with scene.app.run_test(size=(80, 24)) as pilot:
             await scene.before(pilot)
+            hold_still(scene.app)
             dark = photograph(scene.app)
             scene.app.theme = "specdash-light"
             await pilot.pause()

@@ -24,7 +24,11 @@ from specdash.sanitise import REDACTED, clean_line
 MOST_FILES = 8
 STEERS = (*INTERESTING, "PYTORCH_")
 """Beginnings of the variables that belong to a start."""
-BELONG = ("HF_HOME", "LD_LIBRARY_PATH", "PYTHONPATH")
+BELONG = (
+    *("HF_ENDPOINT", "HF_HOME", "HF_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"),
+    *("LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "PYTHONPATH", "TRITON_CACHE_DIR"),
+)
+"""Others that it needs: where models and compiled kernels lie, and whether the network may be asked."""
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY_NAMES = {"vllm": "VLLM_API_KEY", "sglang": "SGLANG_API_KEY"}
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET|KEY|PWD|PASS)$", re.IGNORECASE)

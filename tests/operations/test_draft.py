@@ -65,6 +65,15 @@ def test_a_found_server_becomes_a_profile_that_starts_it_again() -> None:
     assert main.needs.files == ("/models/target",)
 
 
+def test_what_a_start_was_told_about_models_and_the_network_is_told_to_the_next() -> None:
+    offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_CACHE": "/data/hub", "LD_PRELOAD": "/usr/lib/libtcmalloc.so.4"}
+    mirror = {"HF_ENDPOINT": "https://me:sk-abcdefghijklmnop1234@mirror.example.org"}
+    one = drafted(env={**ENV, **offline, **mirror})
+    env = loading.parse(text_of(one)).servers["main"].env
+    assert env == {"NCCL_PROTO": "LL", "PATH": "/opt/venv/bin:/usr/bin", **offline}
+    assert any("HF_ENDPOINT" in words for words in left_out(one))
+
+
 def test_no_secret_is_in_it_and_each_that_was_left_out_is_told() -> None:
     one = drafted()
     text = text_of(one)

@@ -129,6 +129,33 @@ def test_an_alert_about_another_server_names_the_key_that_goes_there() -> None:
     assert "vllm:8477 crashed  — 0 goes to it" in told
 
 
+async def test_that_key_goes_to_the_server_that_the_alarm_is_about_and_the_arrows_go_on(
+    make_app: Make,
+) -> None:
+    well = pieces.picture(servers=(pieces.server(), NEIGHBOUR))
+    ill = msgspec.structs.replace(NEIGHBOUR, state="crashed")
+    source = fakes.source(well)
+    app = make_app(source)
+    async with app.run_test(size=(140, 40)) as pilot:
+        board = await settle(pilot)
+        assert board.chosen.server == pieces.KEY
+        source.set(msgspec.structs.replace(_two(shown_ill=False), servers=(pieces.server(), ill)))
+        await settle(pilot)
+        assert "— 0 goes to it" in screen_text(app)
+        assert "0 to hosts" in screen_lines(app)[-1]
+        await pilot.press("0")
+        await settle(pilot)
+        assert board.chosen.server == "9:9"
+        assert "▸vllm:8477" in screen_text(app)
+        assert "l → next" in screen_lines(app)[-1]
+        await pilot.press("l")
+        await settle(pilot)
+        assert board.chosen.server == pieces.KEY
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "l → next" not in screen_lines(app)[-1]
+
+
 def _many_gone(count: int) -> HostState:
     gone = [
         pieces.server(key=f"{n}:1", pid=n, name=f"vllm:{n}", state="crashed", gone_at=pieces.NOW - n)

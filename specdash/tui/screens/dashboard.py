@@ -27,7 +27,7 @@ from specdash.tui.screens.panes import panel_of, show_log, show_panes
 from specdash.tui.screens.subject import Subject
 from specdash.tui.staying import acknowledged, let_go
 from specdash.tui.widgets.alerts import AlertLine
-from specdash.tui.widgets.choices import ChoiceStrip
+from specdash.tui.widgets.choices import Choice, ChoiceStrip
 from specdash.tui.widgets.figures import FiguresPane
 from specdash.tui.widgets.footer import KeyLine
 from specdash.tui.widgets.gpus import GpuPane
@@ -208,9 +208,13 @@ class Dashboard(Subject):
         """Look at another server of the strip."""
         known = self.choices
         if 0 <= number < len(known):
-            self.chosen, self.picked = known[number], True
-            self.post_message(self.Chosen(self.chosen.host))
-            self.apply()
+            self.choose(known[number])
+
+    def choose(self, choice: Choice) -> None:
+        """Look at this one, and stay with it."""
+        self.chosen, self.picked = choice, True
+        self.post_message(self.Chosen(choice.host))
+        self.apply()
 
     def zoom(self, pane: str | None) -> None:
         """Show one pane alone; None shows all of them."""

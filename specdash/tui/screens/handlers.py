@@ -57,9 +57,11 @@ def _choose(board: Dashboard, by: int, *, around: bool = True) -> None:
 
 
 def _strip(board: Dashboard) -> None:
-    """To the strip of hosts and servers, where there is one."""
+    """To the strip of hosts and servers, where there is one, and there to the server of the shown alarm."""
     if len(board.choices) > 1:
         board.set_focus(board.query_one(ChoiceStrip))  # at once: the next key is meant for it
+        if board.told_of is not None:
+            board.choose(board.told_of)
     else:
         board.flash(row(dim("one host and one server: nothing to choose from")))
 

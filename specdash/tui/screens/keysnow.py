@@ -40,8 +40,8 @@ def _first(board: Dashboard) -> list[str]:
         first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
     if server is None:
         first = [id_ for id_ in first if not id_.startswith("log.")]
-    if len(board.choices) > 1 and not isinstance(board.focused, ChoiceStrip):
-        first.append("pane.strip")
+    if len(board.choices) > 1:
+        first.append("move.right" if isinstance(board.focused, ChoiceStrip) else "pane.strip")
     if server is not None and server.state == "ready" and not server.proven and not state.old:
         first.append("server.token")  # the hollow lamp asks for it
     if isinstance(board.focused, StepsPane):

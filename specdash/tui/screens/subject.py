@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from specdash.monitor.alerts import foremost
+from specdash.monitor.alerts import about, foremost
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.plan import Plan
 from specdash.session.source import Source
@@ -60,6 +60,14 @@ class Subject(Telling):
     def foremost(self) -> Alert | None:
         """The alert that is shown, and meant by the keys that acknowledge and snooze."""
         return foremost(self.state.alerts, self.chosen.server)
+
+    @property
+    def told_of(self) -> Choice | None:
+        """The other server of this host whose alarm is shown: the line says that a key goes to it."""
+        alert = self.foremost
+        key = about(alert.key) if alert is not None and alert.alarm else None
+        there = key != self.chosen.server and any(server.key == key for server in self.state.servers)
+        return Choice(self.chosen.host, key) if there else None
 
     @property
     def another_waits(self) -> bool:

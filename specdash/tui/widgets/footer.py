@@ -59,6 +59,8 @@ def _fits(action: Action, now: Moment) -> bool:
 def _verb(action: Action, now: Moment) -> str:
     if action.id == "bench.run" and now.measuring:
         return "stop"
+    if action.id == "move.right":
+        return "next"  # of the strip: elsewhere nobody needs to be told
     return "reconnect" if action.id == "conn.retry" and not now.live else action.verb
 
 

@@ -99,18 +99,17 @@ def loads(simulation: Simulation) -> list[int]:
 
 async def test_a_command_hears_later_what_was_measured_while_the_link_was_cut(tmp_path: Path) -> None:
     async with serving(tmp_path) as (simulation, wire, config):
-        command = await bench(config, tmp_path, "--requests", "60", "--output", "16", "--warmup", "1")
+        command = await bench(config, tmp_path, "--requests", "100", "--output", "16", "--warmup", "1")
         await command.says("run 1 of 1")
         (generator,) = loads(simulation)
         wire.cut()
         await command.says("the link is lost")
         assert loads(simulation) == [generator], "it goes on without us"
         wire.mend()
-        await command.says("the link is back")
         code, document, told = await command.end()
         (run,) = document["runs"]
-        assert (run["requests"], run["errors"], run["cancelled"]) == (60, 0, False), told
-        assert run["output_tokens"] == 60 * 16
+        assert (run["requests"], run["errors"], run["cancelled"]) == (100, 0, False), told
+        assert run["output_tokens"] == 100 * 16
         assert run["during"]["blind_s"] > 0
         assert "the host was not seen for" in told
         assert code == (1 if run["trouble"] else 0)
@@ -207,12 +206,11 @@ async def test_a_campaign_goes_on_over_a_cut_link(tmp_path: Path) -> None:
         )
         for launch in ("launch 1 of 2", "launch 2 of 2"):
             await command.says(launch)
-            await command.says("run 1 of 1")
             command.said.clear()
+            await command.says("run 1 of 1")
             wire.cut()
             await command.says("the link is lost")
             wire.mend()
-            await command.says("the link is back")
         _, document, told = await command.end()
         runs = [(run["variant"], run["requests"], run["cancelled"]) for run in document["runs"]]
         assert runs == [("baseline", 30, False), ("eagle3-3", 30, False)], told

@@ -94,8 +94,12 @@ def remarks(gpu: Gpu, now: float, lagging: Sequence[str] = ()) -> Row:
 
 
 def number(value: float | None, unit: str, width: int) -> Span:
-    """A figure at the right of a column of that width (0: as wide as it is); ``?`` where it was not seen."""
-    text = "?" if value is None else f"{value:.0f}{unit}"
+    """A figure at the right of a column of that width; ``?`` where it was not seen.
+
+    Width 0: as wide as it is, and in no column with a title, so that an unknown one has its unit, too.
+    """
+    known = f"{value:.0f}" if value is not None else "?"
+    text = known if value is None and width else known + unit
     return Span(pad(text, width or len(text), right=True), "dim" if value is None else "plain")
 
 

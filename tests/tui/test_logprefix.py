@@ -7,8 +7,8 @@ import pytest
 from specdash.intake.rules import grammar_of
 from specdash.logs.lens import Row as LogRow
 from specdash.logs.pattern import searched
-from specdash.tui.paint import text_of
-from specdash.tui.widgets.logline import Form, line_row
+from specdash.tui.paint import text_of, width_of
+from specdash.tui.widgets.logline import Form, in_sight, line_row
 from specdash.tui.widgets.logprefix import Head, head
 
 VLLM, SGLANG = grammar_of("vllm"), grammar_of("sglang")
@@ -99,3 +99,21 @@ def test_a_line_found_by_what_the_short_form_leaves_out_is_shown_as_printed_with
     assert [span.text for span in found if span.tone == "hit"] == ["launcher"]
     assert shown(ROUTE, needle="route") == " 17:08:36 API  Route: /v1/chat/completions"
     assert shown(ROUTE, needle="elsewhere") == " 17:08:36 API  Route: /v1/chat/completions"
+
+
+def test_a_hit_far_to_the_right_is_brought_into_sight_behind_its_prefix() -> None:
+    line = "WARNING 11-29 17:08:36 [a.py:1] " + "words " * 40 + "an error at its end"
+    found = line_row(LogRow("line", 1, line), grammar=VLLM, shape=searched("error").shape)
+    assert "error" not in text_of(found)[:72]
+    seen = in_sight(found, 72)
+    assert text_of(seen).startswith(" 17:08:36 WARN …")
+    assert text_of(seen)[:72].endswith("words an error at its end")
+    assert [span.text for span in seen if span.tone == "hit"] == ["error"]
+    assert in_sight(found, 400) == found
+    wide = line_row(LogRow("line", 1, "字" * 90 + "error"), shape=searched("error").shape)
+    assert width_of(in_sight(wide, 30)[:-1]) <= 30
+
+
+def test_a_line_without_a_hit_keeps_its_beginning() -> None:
+    plain = line_row(LogRow("line", 1, "words " * 40), shape=searched("error").shape)
+    assert in_sight(plain, 72) == plain

@@ -184,6 +184,27 @@ async def test_find_goes_from_the_newest_back_then_on_and_round_and_says_which_h
         assert "▌third needle" in app.shown, "it stays where it was"
 
 
+async def test_a_hit_that_the_width_cuts_off_is_brought_into_sight_until_the_text_is_moved() -> None:
+    buffer = filled(5)
+    buffer.append(b"begins " + b"and goes on " * 20 + b"to a needle\n")
+    app = Viewer(buffer)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        assert any(line.startswith(" begins and goes on and") for line in app.shown)
+        app.view.find("needle")
+        await pilot.pause()
+        assert any(line.startswith("▌…") and line.endswith("to a needle") for line in app.shown)
+        app.view.sideways(8)
+        await pilot.pause()
+        assert not any("needle" in line for line in app.shown), (
+            "whoever looks sideways sees the line as it is"
+        )
+        app.view.sideways(-8)
+        app.view.find("")
+        await pilot.pause()
+        assert any(line.startswith("▌begins and goes on and") for line in app.shown)
+
+
 async def test_errors_marks_and_silences_are_jumped_to() -> None:
     buffer = LogBuffer()
     buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 18:00:00] b\n")

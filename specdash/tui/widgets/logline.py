@@ -93,6 +93,19 @@ def line_row(
     return row(Span("▌" if current else " ", "accent"), dim(prefix), *marked)
 
 
+def in_sight(spans: Row, room: int) -> Row:
+    """The line with its first hit within ``room`` cells: the text before it gives way, the prefix stays."""
+    at = next((number for number, span in enumerate(spans) if span.tone == "hit"), 0)
+    if not at or width_of(spans[: at + 1]) <= room:
+        return spans
+    before = spans[at - 1]
+    kept = max(0, room - width_of(spans[: at - 1]) - 1) // 3
+    text = before.text[len(before.text) - kept :]
+    while width_of(row(text)) > kept:
+        text = text[1:]
+    return row(*spans[: at - 1], dim("…"), before._replace(text=text), *spans[at:])
+
+
 def rule_row(entry: LogRow, width: int) -> Row:
     """A rule across the view; polls that are hidden are none, and leave a dim word."""
     if entry.kind == "fold":

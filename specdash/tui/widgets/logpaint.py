@@ -14,7 +14,7 @@ from textual.strip import Strip
 
 from specdash.logs.lens import LogLens
 from specdash.tui.paint import Row, Span, row
-from specdash.tui.widgets.logline import TimeMode, form_of, line_row, rule_row, time_text
+from specdash.tui.widgets.logline import TimeMode, form_of, in_sight, line_row, rule_row, time_text
 from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class LogPaint(ScrollView):
             shape=self.shape,
             current=entry.line == self.current,
         )
+        if self.shape is not None and not self.wrap and not self.scroll_offset.x:
+            painted = in_sight(painted, self.cells)
         return fade(painted) if self.faded else painted
 
     def _place(self, number: int) -> LogRow:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
+from specdash.engines.grammar import Grammar
 from specdash.engines.loader import shipped
-from specdash.monitor.records import parse
+from specdash.monitor.records import parse, speaker
 
 SGLANG, VLLM, *_, GENERIC = shipped()
 INIT = "[2026-11-02 11:00:09 TP3] Init parallel begin."
@@ -125,3 +126,22 @@ def test_nothing_in_a_record_can_move_a_cursor() -> None:
 def test_an_unknown_format_has_lines_without_prefixes() -> None:
     record = parse(b"web-1  | hello", 1, GENERIC)
     assert (record.text, record.begins) == ("hello", False)
+
+
+@pytest.mark.parametrize("grammar", [SGLANG, VLLM, GENERIC])
+@pytest.mark.parametrize(
+    "line",
+    [
+        INIT,
+        f"service-1  | {INIT}",
+        f"Capturing batches:   0%|          | 0/4 [00:00<?, ?it/s]{INIT}",
+        "(Worker_TP1 pid=4711) INFO 11-02 11:00:09 [gpu_model_runner.py:10] Starting to load model",
+        "(EngineCore_DP0 pid=1) ERROR 11-02 11:00:09 [core.py:1] EngineCore failed",
+        '{"message": "[2026-11-02 11:00:09 DP1 TP0] Load weight end.", "time": "x"}',
+        "Traceback (most recent call last):",
+        "",
+    ],
+)
+def test_who_speaks_is_who_the_record_would_name(line: str, grammar: Grammar) -> None:
+    record = parse(line.encode(), 1, grammar)
+    assert speaker(line.encode(), grammar) == (record.rank, record.process)

@@ -22,6 +22,16 @@ HOPELESS = 20
 """So many failures in a row, and twice the streams, without one success: nothing can be measured."""
 
 
+def seconds_left(took: float, since: float, ended: int, running: int, total: int) -> float:
+    """What is left when ``ended`` requests took so long, the last of them over ``since`` seconds ago.
+
+    It runs down between two ends: those at work have done a part of their time. One that is late holds it,
+    for what comes behind it still takes its time.
+    """
+    pace = took / ended
+    return max(pace * (total - ended) - since, pace * max(0, total - ended - running), 0.0)
+
+
 class Phase(object):
     """A number of requests, sent as the plan says. ``finished`` is called when none is left."""
 
@@ -43,7 +53,8 @@ class Phase(object):
         self.live: "set[Exchange]" = set()
         self.done = self.failed = self.chunks = self.next = 0
         self.hopeless: "tuple[str, Exchange] | None" = None
-        self.began = time.monotonic()
+        self.began = self.ended_at = time.monotonic()
+        """When it began, and when the newest request was over."""
         self._tell = tell
         self._finished = finished
         self._idle: "list[Connection]" = []
@@ -77,6 +88,14 @@ class Phase(object):
         """Requests that are due and wait for a stream of ours."""
         return len(self._due)
 
+    def left_s(self, now: float) -> "float | None":
+        """Seconds until all are through, at the pace of those that are; None before the first of them."""
+        ended = self.done + self.failed
+        if not ended:
+            return None
+        took, since = self.ended_at - self.began, now - self.ended_at
+        return seconds_left(took, since, ended, len(self.live), self.total)
+
     def stop(self, kind: str = "cancelled", says: str = "stopped") -> None:
         """End everything now; every connection is closed."""
         self._closed = True
@@ -88,6 +107,7 @@ class Phase(object):
     def ended(self, exchange: Exchange, connection: "Connection | None", kind: "str | None") -> None:
         """One request is over."""
         self.live.discard(exchange)
+        self.ended_at = time.monotonic()
         if kind is None:
             self.done += 1
         else:

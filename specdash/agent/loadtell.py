@@ -238,7 +238,7 @@ class Watch(object):
             self._gather()
         else:
             self._loop.lags = []
-        ended = phase.done + phase.failed
+        left = phase.left_s(now)
         line: "Json" = {"event": "tick", "t": round(now - self.origin, 3), "phase": phase.name}
         line.update(running=len(phase.live), queued=phase.queued, total=phase.total)
         line.update(cpu_pct=round(100 * (time.process_time() - self._cpu) / span, 1))
@@ -249,8 +249,8 @@ class Watch(object):
             line["ttft_ms"] = round(1000 * self._ttfts[len(self._ttfts) // 2], 2)
         if self._after:
             line["itl_ms"] = round(1000 * self._decoding / self._after, 3)
-        if ended:
-            line["left_s"] = round((now - phase.began) / ended * (phase.total - ended), 1)
+        if left is not None:
+            line["left_s"] = round(left, 1)
         self._tell.line(line)
         self._mark()
 

@@ -11,6 +11,7 @@ from specdash.bench.events import Tick
 from specdash.bench.plan import parse
 from specdash.bench.table import tables
 from specdash.measuring.progress import Progress
+from specdash.tui import say
 from specdash.tui.paint import Row, text_of, width_of
 from specdash.tui.widgets.benchrows import (
     acceptance,
@@ -20,6 +21,7 @@ from specdash.tui.widgets.benchrows import (
     bench_title,
     compare_rows,
     run_rows,
+    speed_chart,
 )
 from tests.bench.test_table import measured, story
 
@@ -101,6 +103,17 @@ def test_afterwards_each_run_has_a_line_and_its_reason_comes_first() -> None:
         "run 7 82.5 tok/s",
         "run 8 80.0 tok/s · ✖ does not count: stopped before its end",
     ]
+
+
+def test_the_chart_of_a_short_run_that_is_through_has_the_whole_width() -> None:
+    for speed in ((60.0, 80.0, 82.0, 84.2), (60.0, 80.0, 82.0) * 20):
+        *dots, axis = speed_chart(msgspec.structs.replace(LIVE, state="done", speed=speed), 100, 4)
+        columns = zip(*(text_of(line)[4:] for line in dots), strict=True)
+        assert all(any(cell != " " for cell in column) for column in columns)
+        assert text_of(axis).strip().startswith("0┼"), axis
+        assert say.age(len(speed)) in text_of(axis)[:16]
+    live = [text_of(line) for line in speed_chart(LIVE, 100, 4)]
+    assert all(line[6:90].strip() == "" for line in live[:4]), "while it runs it grows from the right"
 
 
 def test_one_line_where_there_is_no_room() -> None:

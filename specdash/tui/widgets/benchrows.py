@@ -13,7 +13,7 @@ from specdash.bench.words import HEAD, cells, rate, remarks, run_line, unseen
 from specdash.measuring.course import load_words
 from specdash.measuring.progress import Progress
 from specdash.tui import say
-from specdash.tui.chart import chart, thinned
+from specdash.tui.chart import ceiling, chart, gutter, thinned
 from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
 
 MOST_RUNS: Final = 200
@@ -97,8 +97,10 @@ def headline(progress: Progress, width: int) -> Row:
 
 def speed_chart(progress: Progress, width: int, height: int) -> list[Row]:
     """Tokens of each second, all streams, of the measured part."""
-    edge = 8
-    values = thinned(progress.speed, max(2, 2 * (width - edge)))
+    most = max(2, 2 * (width - gutter(0.0, ceiling(progress.speed))))
+    values = thinned(progress.speed, most)
+    if values and not progress.under_way:  # nothing comes behind it: it has the whole width
+        values = [values[at * len(values) // most] for at in range(most)]
     since = f"{say.age(len(progress.speed))} ago" if progress.under_way else say.age(len(progress.speed))
     until = "end" if not progress.under_way else "now" if progress.link is None else "last heard"
     return chart(values, width, height, unit="tok/s", since=since, until=until)

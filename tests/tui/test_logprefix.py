@@ -107,7 +107,8 @@ def test_a_hit_far_to_the_right_is_brought_into_sight_behind_its_prefix() -> Non
     assert "error" not in text_of(found)[:72]
     seen = in_sight(found, 72)
     assert text_of(seen).startswith(" 17:08:36 WARN …")
-    assert text_of(seen)[:72].endswith("words an error at its end")
+    assert text_of(seen).endswith("words words an error at its end")
+    assert len(text_of(seen)) == 72, "as much of it as there is room for"
     assert [span.text for span in seen if span.tone == "hit"] == ["error"]
     assert in_sight(found, 400) == found
     wide = line_row(LogRow("line", 1, "字" * 90 + "error"), shape=searched("error").shape)

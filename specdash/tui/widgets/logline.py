@@ -99,7 +99,8 @@ def in_sight(spans: Row, room: int) -> Row:
     if not at or width_of(spans[: at + 1]) <= room:
         return spans
     before = spans[at - 1]
-    kept = max(0, room - width_of(spans[: at - 1]) - 1) // 3
+    free = room - width_of(spans[: at - 1]) - 1
+    kept = max(0, free // 3, free - width_of(spans[at:]))
     text = before.text[len(before.text) - kept :]
     while width_of(row(text)) > kept:
         text = text[1:]

@@ -117,9 +117,11 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
 
 async def _reported(here: Scene, server: Server) -> Server:
     """The server with what it says of its queue, which comes a moment after it was found."""
+    from specdash.measuring.course import reported
+
     for _ in range(int(REPORT_S / 0.1)):
         server = next((one for one in here.state.servers if one.key == server.key), server)
-        if server.figures.at is not None or server.gone_at is not None:
+        if reported(server, here.state.now) or server.gone_at is not None:
             break
         await asyncio.sleep(0.1)
     return server

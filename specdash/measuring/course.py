@@ -112,10 +112,14 @@ def beforehand(server: Server, now: float, *, cut_off: bool = False) -> tuple[st
         return (
             "a benchmark of this machine was cut off here and may still be loading it: it is ended first",
         )
-    figures = server.figures
-    if figures.at is None or now - figures.at > FRESH_S:
+    if not reported(server, now):
         return ()
-    return busy((figures.running or 0) + (figures.waiting or 0))
+    return busy((server.figures.running or 0) + (server.figures.waiting or 0))
+
+
+def reported(server: Server, now: float) -> bool:
+    """What it says of its queue is of this moment, and no old line of its log."""
+    return server.figures.at is not None and now - server.figures.at <= FRESH_S
 
 
 def busy(requests: int | None) -> tuple[str, ...]:

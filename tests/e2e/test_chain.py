@@ -23,9 +23,12 @@ LOG = """\
 [2026-11-29 15:14:21] Load weight begin. avail mem=90.00 GB
 \rMulti-thread loading shards:  25% Completed | 16/64 [00:10<00:30,  1.60it/s]"""
 
+PATIENT = "import specdash.session.glance as g; g.PATIENCE_S = 60.0; from specdash.cli import main; main()"
+"""The command, whose one look at a host waits for whatever a busy machine keeps back."""
+
 
 def specdash(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "specdash", *arguments]
+    command = [sys.executable, "-c", PATIENT, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL)
 
 

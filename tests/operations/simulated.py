@@ -13,6 +13,9 @@ from typing import Any
 
 from specdash.sim.simulate import Simulation
 
+PATIENT = "import specdash.session.glance as g; g.PATIENCE_S = 60.0; from specdash.cli import main; main()"
+"""The command, whose one look at a host waits for whatever a busy machine keeps back."""
+
 
 @dataclass(frozen=True)
 class Said:
@@ -48,7 +51,7 @@ class Operator:
         name, *rest = arguments
         target = [self.sim.target, "--ssh-config", str(self.sim.ssh_config)]
         return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "specdash", name, *target, *rest),
+            *(sys.executable, "-c", PATIENT, name, *target, *rest),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

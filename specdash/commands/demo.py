@@ -17,7 +17,7 @@ import click
 
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
-from specdash.sim.scenarios import SCENARIOS
+from specdash.sim.scenarios import SCENARIOS, listed
 
 if TYPE_CHECKING:
     from specdash.operations.offers import Operations
@@ -30,10 +30,9 @@ TEACHES = {
     "zombie": "a start that hung eight hours ago",
 }
 """What there is to see, where the scenario's own words need another's."""
-_TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENARIOS.items())
 
 
-@click.command(short_help="The dashboard on a simulated host.", epilog="\b\nScenarios:\n" + _TABLE)
+@click.command(short_help="The dashboard on a simulated host.", epilog="\b\nScenarios:\n" + listed())
 @click.option("--scenario", type=click.Choice(list(SCENARIOS)), default="zombie-live", show_default=True)
 @click.option(
     "--speed",

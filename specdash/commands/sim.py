@@ -7,12 +7,12 @@ import sys
 import click
 
 from specdash.commands.numbers import Number
-from specdash.sim.scenarios import SCENARIOS
-
-_TABLE = "\n".join(f"  {name:<15} {scenario.about}" for name, scenario in SCENARIOS.items())
+from specdash.sim.scenarios import SCENARIOS, listed
 
 
-@click.command(short_help="Only a simulated GPU host, to try things out.", epilog="\b\nScenarios:\n" + _TABLE)
+@click.command(
+    short_help="Only a simulated GPU host, to try things out.", epilog="\b\nScenarios:\n" + listed()
+)
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="Port of its sshd; 0 takes a free one."
 )

@@ -5,6 +5,7 @@ All durations are seconds of the host's own clock. ``--speed`` turns that clock;
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Literal, NamedTuple
 
 Part = Literal["prefill", "verify", "draft prefill", "draft decode"]
@@ -109,3 +110,11 @@ SCENARIOS: dict[str, Scenario] = {
     ),
     "rank-lag": Scenario("one rank is minutes behind the others", (Course(lag=((5, 170.0),)),)),
 }
+
+
+def listed(width: int = 76) -> str:
+    """All of them with what there is to see, for a page of help: nobody else wraps its lines."""
+    return "\n".join(
+        fill(scenario.about, width, initial_indent=f"  {name:<15} ", subsequent_indent=" " * 18)
+        for name, scenario in SCENARIOS.items()
+    )

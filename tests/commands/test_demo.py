@@ -6,10 +6,12 @@ import os
 import tempfile
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 
 from specdash.bench.record import BASELINE
-from specdash.commands import demo
+from specdash.commands import demo, sim
 from specdash.profile.keys import key_variable
 from specdash.session.lessons import place
 from specdash.sim.scenarios import SCENARIOS
@@ -64,3 +66,13 @@ def test_the_story_can_start_the_server_with_and_without_its_draft(scenario: str
     assert "--speculative-algorithm" not in by_variant[BASELINE]
     assert by_variant["eagle3-3"][: len(by_variant[BASELINE])] == by_variant[BASELINE]
     assert {key_variable(profile, name) for name in profile.servers} == {None}
+
+
+@pytest.mark.parametrize("command", [demo.command, sim.command])
+def test_the_scenarios_are_told_on_eighty_columns_without_a_broken_word(command: click.Command) -> None:
+    told = CliRunner().invoke(command, ["--help"], terminal_width=80).output
+    lines = told.partition("Scenarios:\n")[2].partition("\n\n")[0].splitlines()
+    assert max(map(len, lines)) < 80
+    words = " ".join(" ".join(lines).split())
+    for name, scenario in SCENARIOS.items():
+        assert f"{name} {scenario.about}" in words

@@ -261,9 +261,9 @@ async def test_on_a_narrow_screen_the_plan_takes_the_panels_place(tmp_path: Path
         app.board.acting.clock = clock.wall
         await open_dialog(pilot, "K")
         await confirm(pilot)
-        text = await until(pilot, "10 s left")
-        assert "◐ ask the main process to end" in text
+        text = await until(pilot, "◐ ask the main process to end")
         assert "○ verify that GPU 0, 1 are clean" in text
+        await until(pilot, "10 s left")
         clock.go.set()
         await until(pilot, "✓ kill sglang:30000")
 

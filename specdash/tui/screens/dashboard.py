@@ -168,7 +168,7 @@ class Dashboard(Subject):
         self._show_keys()
         self.ring(self.states)
         for screen in self.app.screen_stack:
-            if isinstance(screen, Live):
+            if isinstance(screen, Live) and screen.is_mounted:  # one that is only coming looks by itself
                 screen.look()
 
     @property

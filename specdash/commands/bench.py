@@ -221,3 +221,5 @@ def _tell_end(runs: Sequence[Measured], known: Sequence[Measured], *, as_documen
         document({"runs": [plain(run) for run in runs]})
     else:
         tell(iter(table_lines(runs, known)))
+        if any(run.id is not None for run in runs):
+            say("kept: specdash runs lists what was measured, specdash compare lays it side by side")

@@ -55,6 +55,7 @@ def test_the_plan_comes_first_and_the_table_last(do: Do) -> None:
     assert err.index("POST http://127.0.0.1:8000/v1/chat/completions") < err.index("run 1: 1 stream")
     assert out.splitlines()[0] == "1 stream, 128 in 100 out, chat"
     assert out.splitlines()[2].split()[:2] == ["baseline", "3"]
+    assert err.splitlines()[-1].startswith("kept: specdash runs lists")
 
 
 def test_json_is_the_contracts_document(do: Do) -> None:
@@ -185,6 +186,7 @@ def test_without_a_history_it_is_said_before_anything_is_asked_and_the_figures_a
     assert "history.db is damaged" in err
     assert out.splitlines()[2].split()[:2] == ["baseline", "1"]
     assert "None" not in out + err
+    assert "kept: specdash runs" not in err
 
 
 def test_what_never_began_is_no_run(do: Do) -> None:

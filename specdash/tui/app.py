@@ -53,6 +53,7 @@ class SpecdashApp(App[int]):
 
     CSS_PATH = "specdash.tcss"
     TITLE = "specdash"
+    SUSPENDED_SCREEN_CLASS = "-behind"
     COMMANDS: ClassVar[set[Any]] = {SpecdashCommands}
     BINDINGS: ClassVar[list[BindingType]] = [
         # Before any dialog: a question must not keep anybody who wants to leave.

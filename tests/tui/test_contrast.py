@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from textual.color import Color
+from textual.constants import DIM_FACTOR
 from textual.theme import Theme
 
 from specdash.tui import app
@@ -101,6 +102,22 @@ def test_bars_and_the_frame_in_focus_can_be_told_from_the_ground(name: str) -> N
     known = colours(name)
     for part in ("bar", "frame-focus"):
         assert contrast(known[part], known["background"]) >= 3.0, part  # 1.4.11: parts of the picture
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_the_chosen_command_does_can_be_read(name: str) -> None:
+    theme: Theme = load_file(shipped_folder() / f"{name}.toml")
+    made = {**theme.to_color_system().generate(), **theme.variables}
+    ink, laid = (Color.parse(made[f"block-cursor-blurred-{part}"]) for part in ("foreground", "background"))
+    ground = Color.parse(str(theme.background)) + laid
+    ratio = contrast(ground.blend(ink, DIM_FACTOR), ground)  # the library draws it dim
+    assert ratio >= (AAA if name == "high-contrast" else AA), f"{name}: {ratio:.2f}:1"
+
+
+def test_buttons_and_fields_stand_out_from_the_ground_at_high_contrast() -> None:
+    known = colours("high-contrast")
+    # Seven to one for the words on it leaves no more than three to one with black: 3 x 7 is all there is.
+    assert contrast(known["panel"], known["background"]) == pytest.approx(3.0, abs=0.01)
 
 
 def test_states_differ_for_who_sees_no_red_and_green() -> None:

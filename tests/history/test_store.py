@@ -153,6 +153,20 @@ def test_a_file_that_another_program_holds_is_an_error_and_no_long_wait(
     assert store.keep(start(1)), "nothing was kept by halves"
 
 
+def test_several_that_open_a_new_file_at_once_all_have_it(path: Path) -> None:
+    """SQLite does not wait for its journal's mode, and one host's to-dos were not kept all day for it."""
+    Store(path).close()
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("PRAGMA journal_mode = DELETE")  # as it is before the first of them is through
+    other.execute("BEGIN IMMEDIATE")
+    store = Store(path)
+    assert store.learned(KIND) is None
+    other.execute("COMMIT")
+    assert store.keep(start(1))
+    store.close()
+    other.close()
+
+
 def test_what_fails_half_way_is_not_kept_at_all(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = Store(path)
     with monkeypatch.context() as broken:

@@ -119,8 +119,8 @@ class Store:
             try:
                 self._db.execute("PRAGMA foreign_keys = ON")
                 self._migrate()
-                # A network file system may refuse, and so does SQLite, without waiting, while another one opens
-                # the file for the first time, too; then it is a little slower.
+                # A network file system may refuse, and so does SQLite, without waiting, while another opens
+                # it for the first time, too; then it is a little slower.
                 with suppress(sqlite3.OperationalError):
                     self._db.execute("PRAGMA journal_mode = WAL")
                     self._db.execute("PRAGMA synchronous = NORMAL")

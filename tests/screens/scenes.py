@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from textual.pilot import Pilot
 
+from specdash.monitor.alerts import notice
 from specdash.monitor.documents import Reason
 from specdash.monitor.state import HostState
 from specdash.remote.asking import HostKeyQuestion, SecretQuestion
@@ -92,6 +93,17 @@ def gone() -> HostState:
     return msgspec.structs.replace(state, servers=(one,), alerts=(alert,))
 
 
+def noticed(make: Callable[[], HostState], ago_s: float = 41.0) -> Callable[[], HostState]:
+    """That picture with the alerts that its servers and cards gave cause for, so many seconds ago."""
+
+    def state() -> HostState:
+        one = make()
+        found = notice({}, one.servers, one.gpus, one.now - ago_s)
+        return msgspec.structs.replace(one, alerts=tuple(found))
+
+    return state
+
+
 def several_hosts() -> tuple[Source, ...]:
     """Four hosts that are well or not, and a fifth that never answered."""
     made = (states.stalled, states.serving, states.sick_cards, states.lost, states.never_reached)
@@ -144,7 +156,7 @@ MAIN: dict[str, Make] = {
     "connecting": seen(states.connecting),
     "refused": seen(states.refused),
     "never_reached": seen(states.never_reached),
-    "no_server": seen(states.no_server),
+    "no_server": seen(noticed(states.no_server, 95.0)),
     "no_driver": seen(states.no_driver),
     "loading": seen(states.loading),
     "capture": seen(states.capture),
@@ -154,23 +166,23 @@ MAIN: dict[str, Make] = {
     "gone": seen(gone, lines=LOG_LINES),
     "lost": seen(states.lost),
     "stale": seen(states.stale),
-    "sick_cards": seen(states.sick_cards),
+    "sick_cards": seen(noticed(states.sick_cards)),
     "two_servers": seen(states.two_servers),
-    "degraded": seen(states.degraded),
+    "degraded": seen(noticed(states.degraded, 310.0)),
     "idle": seen(states.idle),
     "watch_only": seen(states.watch_only),
     "several_hosts": lambda folder: Scene(app_over(*several_hosts())),
 }
 """What stands on the screen before any key."""
 LOOKED_INTO: dict[str, Make] = {
-    "boxes": seen(panes.odd_cards, "1", "j"),
+    "boxes": seen(noticed(panes.odd_cards), "1", "j"),
     "latencies": seen(panes.measured),
     "log_search": seen(states.serving, "2", "slash", *"usage", "enter"),
     "log_filter": seen(states.serving, "2", "ampersand", *"weight", "enter"),
     "help": seen(states.serving, "question_mark"),
     "palette": seen(states.serving, "colon"),
-    "card": seen(panes.looked_into, "1", "enter"),
-    "sick_card": seen(states.sick_cards, "1", "j", "j", "enter"),
+    "card": seen(noticed(panes.looked_into), "1", "enter"),
+    "sick_card": seen(noticed(states.sick_cards), "1", "j", "j", "enter"),
     "phase": lambda folder: Scene(app_for(states.checked()), _phase("graphs")),
     "phase_compared": lambda folder: Scene(app_for(states.checked()), _phase("weights")),
     "step": seen(states.checked, "3", "j", "enter"),

@@ -74,7 +74,9 @@ def worked(*more: str, ends: str) -> Make:
             await until(pilot, ends)
             if "done in" in ends:
                 host.servers.clear()
-                await settle(pilot)
+            elif not waits:
+                host.servers[:] = [msgspec.structs.replace(one, state="stopped") for one in host.servers]
+            await settle(pilot)
             for key in more:
                 await pilot.press(key)
                 await settle(pilot)

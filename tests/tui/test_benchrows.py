@@ -128,6 +128,8 @@ def test_kept_runs_stand_in_columns_with_what_is_wrong_in_front() -> None:
     assert text_of(rows[1]).startswith(" ●1 ")
     assert "claimed" in text_of(rows[0])
     assert text_of(rows[1]).index("82.5") == text_of(rows[0]).index("94.0")
+    (fast,) = run_rows([measured(2, 119.3)], 78)
+    assert text_of(fast).index("119.3") == text_of(rows[1]).index("82.5") - 1, "tenths under tenths"
     assert all(width_of(row) <= 78 for row in rows)
     assert "no run was kept yet" in said(run_rows([], 78))
 

@@ -39,7 +39,8 @@ def test_titles_stand_above_their_columns(width: int) -> None:
     shown = text_of(card_row(states.serving().gpus[0], pieces.NOW, width))
     assert shown.index("TP0 4243") == titles.index("owner")
     assert shown.index("ok") == titles.index("state")
-    assert shown.index("97%") + 3 == titles.index("util") + 4
+    for value, title in (("97%", "util"), ("412 W", "power"), ("58°", "temp")):
+        assert shown.index(value) + len(value) == titles.index(title) + len(title)
 
 
 def test_a_card_says_memory_in_gib_work_and_owner() -> None:
@@ -118,6 +119,11 @@ def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:
         odd, alike = (text_of(shown) for shown in summary_rows(state.gpus, state.now, width)[1:])
         assert odd.index("/95.6") == alike.index("/95.6"), "what is used stands in line"
         assert odd.index("36°") + 3 == alike.index("33-35°") + 6, "and so do the temperatures"
+    assert odd.index(" W ") == alike.index(" W "), "and on a wide screen power"
+    assert odd.index("% ") == alike.index("% "), "and work, too"
+    whose = (Owner(pid=900, mib=1, label="python3 -c from multiprocessing.spawn", known=True),)
+    wide = text_of(card_row(msgspec.structs.replace(state.gpus[0], owners=whose), state.now, 196))
+    assert "python3 -c from multiprocessing.spawn 900 " in wide, "an owner is told whole, with its pid"
     (full,) = summary_rows(states.serving().gpus, state.now, 76)
     assert text_of(full).startswith("0-7 122.0/140.4 ")
     whose = (Owner(pid=7, mib=1, label="x" * 40),)

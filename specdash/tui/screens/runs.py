@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 
 from specdash.tui.actions import BY_ID
-from specdash.tui.paint import Row, Span, dim, row, wrap
+from specdash.tui.paint import Row, Span, columns, dim, row, wrap
 from specdash.tui.screens.overlay import BENCH, Live, Overlay, Sheet
-from specdash.tui.widgets.benchrows import difference_rows, run_rows
+from specdash.tui.widgets.benchrows import RUN_CELLS, difference_rows, run_rows
 from specdash.tui.widgets.painted import set_frame
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ class RunsScreen(Live):
         numbers = [run.id for run in known]
         if self._chosen not in numbers:
             self._chosen = numbers[0] if numbers else None
-        out = [*self._above(width), row(dim("kept runs, the newest first"))]
+        titles = ("kept runs, the newest first", "tok/s" if known else "")
+        out = [*self._above(width), row(dim(columns(titles, (2 + sum(RUN_CELLS[:3]), RUN_CELLS[3]))))]
         out += run_rows(known, width, chosen=self._chosen, marked=self._marked)
         return [*out, (), row(Span(self._said, "warn"))] if self._said else out
 

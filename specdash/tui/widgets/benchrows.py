@@ -17,6 +17,8 @@ from specdash.tui.chart import ceiling, chart, gutter, thinned
 from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
 
 MOST_RUNS: Final = 200
+RUN_CELLS: Final = (4, 17, 17, -8)
+"""Of a kept run's number, time, variant and tok/s, after two cells of marks."""
 LOST: Final = "▲ the link is lost: the load goes on on the host and is heard later"
 _MARKS: Final[dict[str, Tone]] = {"✖": "bad", "▲": "warn"}
 
@@ -212,7 +214,7 @@ def run_rows(
 
 def _listed(line: tuple[str, ...], width: int, *, chosen: bool, marked: bool) -> Row:
     number, when, _, variant, load, speed, note = line
-    lead = columns((number, when, clip(variant, 16), speed), (4, 17, 17, 8))
+    lead = columns((number, when, clip(variant, 16), speed), RUN_CELLS)
     head = Span(("▸" if chosen else " ") + ("●" if marked else " "), "accent")
     room = max(0, width - len(lead) - 4)
     tone: Tone = "bad" if note.startswith("✖") else "dim"

@@ -30,8 +30,8 @@ OLD_S = 5.0
 HOT_C = 87
 """From here the temperature is a deviation (H100, H200 and RTX PRO slow down at 87-90 °C)."""
 TWO_COLUMNS_ABOVE = 8
-INDEX, MEMORY, WORK = 3, 11, 17
-"""Cells of a card's number, of its memory in figures, and of its work, power and temperature."""
+INDEX, MEMORY = 3, 11
+"""Cells of a card's number and of its memory in figures."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Columns:
     spark: int
     owner: int
     clock: int
+    work: tuple[int, int, int] = (5, 7, 5)
+    """Work, power and temperature; where there is room, wide enough for the ranges of several cards."""
 
     @classmethod
     def of(cls, width: int) -> Columns:
@@ -50,7 +52,9 @@ class Columns:
             return cls(bar=max(4, min(10, width - 69)), spark=8, owner=13, clock=0)
         if width < 150:
             return cls(bar=14, spark=12, owner=15, clock=11 if width >= 105 else 0)
-        return cls(bar=32, spark=30, owner=20, clock=11)
+        if width < 180:
+            return cls(bar=32, spark=30, owner=20, clock=11)
+        return cls(bar=28, spark=24, owner=42, clock=11, work=(8, 11, 8))
 
 
 def owner_text(gpu: Gpu, *, pids: bool) -> str:
@@ -156,7 +160,10 @@ def card_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> R
     columns, odd = Columns.of(width), remarks(gpu, now, lagging)
     if gpu.card.used_mib is None and gpu.card.error:
         return _unread(gpu, now, odd)
-    work = row(number(gpu.card.util, "%", 5), number(gpu.card.power_w, " W", 7), temperature(gpu, 5), "  ")
+    util, power, temp = columns.work
+    work = row(
+        number(gpu.card.util, "%", util), number(gpu.card.power_w, " W", power), temperature(gpu, temp), "  "
+    )
     past = Span(spark(gpu.used_history, columns.spark, 1.0), "bar")
     head = row(_index(gpu, odd), _memory(gpu, columns.bar, 1), "  ", past, work)
     whose = owner_text(gpu, pids=True)
@@ -174,13 +181,14 @@ def card_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> R
 def column_titles(width: int) -> Row:
     """Names above the columns of :func:`card_row`."""
     columns = Columns.of(width)
+    util, power, temp = columns.work
     titles = (
         " " * 3,
         pad("used/total GiB", 11 + 2 + columns.bar + 2),
         pad("recent", columns.spark),
-        pad("util", 5, right=True),
-        pad("power", 7, right=True),
-        pad("temp", 5, right=True),
+        pad("util", util, right=True),
+        pad("power", power, right=True),
+        pad("temp", temp, right=True),
         "  ",
         pad("owner", columns.owner),
         pad("clock", columns.clock - 2, right=True) + "  " if columns.clock else "",
@@ -245,7 +253,7 @@ def _alike_row(some: Sequence[Gpu], width: int) -> Row:
         pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
         pad(_span([gpu.card.temp_c for gpu in some], "°"), 8, right=True),
     )
-    size = INDEX + MEMORY + 2 + columns.bar + 2 + columns.spark + WORK
+    size = INDEX + MEMORY + 2 + columns.bar + 2 + columns.spark + sum(columns.work)
     cells = min(columns.bar, size - width_of(left) - width_of(work) - 4)
     head = spread(row(left, "  ", memory_bar(first, max(0, cells))), work, size)
     owners = [owner_text(gpu, pids=False) for gpu in (first, last)]

@@ -34,6 +34,13 @@ def test_memory_over_time_has_a_scale_and_a_strip_for_each_owner() -> None:
     ]
 
 
+def test_the_chart_of_a_card_that_is_silent_ends_when_it_last_answered() -> None:
+    axis = next(line for line in told(states.sick_cards(), 2) if "┼" in line)
+    assert axis.endswith(" 41 s ago")
+    well = next(line for line in told(states.sick_cards(), 3) if "┼" in line)
+    assert well.endswith(" now")
+
+
 def test_a_single_owner_needs_no_strip_and_what_is_nobodys_has_one() -> None:
     assert not any(line.startswith("TP6") and "⣿" in line for line in told(panes.odd_cards(), 6))
     orphaned = told(panes.odd_cards(), 1)

@@ -44,7 +44,7 @@ def gpu_title(gpu: Gpu) -> Row:
 
 def gpu_rows(state: HostState, gpu: Gpu, server: Server | None, width: int) -> list[Row]:
     """Memory with its recent past, work, whose it is, and what is wrong."""
-    out = [*_troubles(state, gpu, width), *_memory(gpu, width), *_chart(gpu, state.now, width), ()]
+    out = [*_troubles(state, gpu, width), *_memory(gpu, width), *_chart(state, gpu, width), ()]
     out += [cut(line, width) for line in _work(gpu)]
     out += health_rows(state, gpu, width)
     out += [(), *_owners(state, gpu, server, width)]
@@ -83,9 +83,9 @@ def _memory(gpu: Gpu, width: int) -> list[Row]:
     return [row(dim("memory   "), words, "   ", *memory_bar(gpu, room))]
 
 
-def _chart(gpu: Gpu, now: float, width: int) -> list[Row]:
+def _chart(state: HostState, gpu: Gpu, width: int) -> list[Row]:
     """Memory in use against the whole card, the newest at the right; below it the share of each owner."""
-    total, history = gpu.card.total_mib, gpu.used_history
+    total, history, now = gpu.card.total_mib, gpu.used_history, state.now
     if len(history) < 2 or not total:
         return []
     high = total / 1024
@@ -94,8 +94,10 @@ def _chart(gpu: Gpu, now: float, width: int) -> list[Row]:
     shown = min(len(history), 2 * (room - edge))
     known = len(gpu.sampled_at) == len(history)
     since = f"{say.age(now - gpu.sampled_at[-shown])} ago" if known else say.plural(shown, "sample") + " ago"
+    silent = gpu.card.error or is_old(state, gpu)
+    until = f"{say.age(now - gpu.at)} ago" if silent else "now"
     used = [share * high for share in history]
-    lines = chart(used, room, CHART_ROWS, high=high, unit="GiB", since=since, number=_whole)
+    lines = chart(used, room, CHART_ROWS, high=high, unit="GiB", since=since, until=until, number=_whole)
     rows = [row(dim(pad("in use" if at == 0 else "", LABEL_CELLS)), line) for at, line in enumerate(lines)]
     return [(), *rows, *_strips(gpu, used, high, (edge, room))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import msgspec
@@ -306,3 +307,25 @@ async def test_an_ended_server_offers_what_goes_on_from_it_and_to_nobody_who_may
             text = screen_text(app)
             assert ("C   ends what still holds GPU memory" in text) == (not watch_only)
             assert ("C clean" in text.splitlines()[-1]) == (not watch_only)
+
+
+async def test_a_plan_that_does_not_fit_says_how_much_of_it_is_still_to_be_read(
+    tmp_path: Path, make_app: Make
+) -> None:
+    app = make_app(await to_kill(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await open_dialog(pilot, "R")
+        text = await until(pilot, "more lines · tab next · enter presses · esc cancels")
+        assert "max_tokens 1" not in text
+        await pilot.press("down")
+        fewer = await until(pilot, f"↓ {_unread(text) - 1} more lines · tab next")
+        assert "nothing is changed yet" not in fewer
+        await pilot.press("end")
+        assert "max_tokens 1" in await until(pilot, "nothing is changed yet · tab next")
+        await pilot.press("escape")
+
+
+def _unread(text: str) -> int:
+    found = re.search(r"↓ (\d+) more lines", text)
+    assert found is not None, text
+    return int(found[1])

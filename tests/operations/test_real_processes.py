@@ -130,7 +130,8 @@ async def begin(session: Session, folder: Path, port: int, journal: Journal) -> 
     assert plan.ok, plan.failed
     pid = plan.steps[0].result["pid"]
     await until(lambda: (folder / "told").exists() and len(living(folder)) == 7 and resting(folder) == 6)
-    await until(lambda: of(session, pid) is not None)
+    # The four that stay its children: seen only after its death, they could not be told to have been.
+    await until(lambda: (seen := of(session, pid)) is not None and seen.processes >= 5)
     found = of(session, pid)
     assert found is not None
     return found

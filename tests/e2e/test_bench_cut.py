@@ -97,6 +97,24 @@ def loads(simulation: Simulation) -> list[int]:
     return found
 
 
+@asynccontextmanager
+async def measuring(tmp_path: Path) -> AsyncIterator[tuple[Operator, SpecdashApp, Simulation, Wire]]:
+    """A dashboard in which a benchmark is at work."""
+    async with serving(tmp_path) as (simulation, wire, config):
+        source = open_source("gpubox", SessionOptions(ssh_config=config))
+        known, name = themes.resolve(None)
+        app = SpecdashApp([source], themes=known, theme=name)
+        async with app.run_test(size=(120, 50)) as pilot:
+            anna = Operator(pilot)
+            await anna.reads("○ READY")
+            await anna.press("B")
+            await anna.reads("Measure", "Cancel")
+            await anna.says_yes()
+            await anna.reads("tok/s now")
+            yield anna, app, simulation, wire
+        await source.stop()
+
+
 async def test_a_command_hears_later_what_was_measured_while_the_link_was_cut(tmp_path: Path) -> None:
     async with serving(tmp_path) as (simulation, wire, config):
         command = await bench(config, tmp_path, "--requests", "100", "--output", "16", "--warmup", "1")
@@ -146,28 +164,15 @@ async def test_the_dashboard_says_that_the_load_goes_on_and_takes_it_up_again(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    async with serving(tmp_path) as (simulation, wire, config):
-        source = open_source("gpubox", SessionOptions(ssh_config=config))
-        known, name = themes.resolve(None)
-        app = SpecdashApp([source], themes=known, theme=name)
-        async with app.run_test(size=(120, 50)) as pilot:
-            anna = Operator(pilot)
-            await anna.reads("○ READY")
-            await anna.press("B")
-            await anna.reads("Measure", "Cancel")
-            await anna.says_yes()
-            await anna.reads("tok/s now")
-            wire.cut()
-            text = await anna.reads(
-                "the link is lost: the load goes on on the host", "when it was last heard"
-            )
-            assert len(loads(simulation)) == 1, text
-            wire.mend()
-            await anna.reads("tok/s now")
-            await anna.press("B")
-            await anna.reads("stopped before its end", "kept")
-            assert loads(simulation) == []
-        await source.stop()
+    async with measuring(tmp_path) as (anna, _, simulation, wire):
+        wire.cut()
+        text = await anna.reads("the link is lost: the load goes on on the host", "when it was last heard")
+        assert len(loads(simulation)) == 1, text
+        wire.mend()
+        await anna.reads("tok/s now")
+        await anna.press("B")
+        await anna.reads("stopped before its end", "kept")
+        assert loads(simulation) == []
 
 
 async def test_leaving_while_the_link_is_cut_says_what_becomes_of_the_load_and_waits_for_nothing(
@@ -175,24 +180,13 @@ async def test_leaving_while_the_link_is_cut_says_what_becomes_of_the_load_and_w
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    async with serving(tmp_path) as (simulation, wire, config):
-        source = open_source("gpubox", SessionOptions(ssh_config=config))
-        known, name = themes.resolve(None)
-        app = SpecdashApp([source], themes=known, theme=name)
-        async with app.run_test(size=(120, 50)) as pilot:
-            anna = Operator(pilot)
-            await anna.reads("○ READY")
-            await anna.press("B")
-            await anna.reads("Measure", "Cancel")
-            await anna.says_yes()
-            await anna.reads("tok/s now")
-            wire.cut()
-            await anna.reads("the link is lost: the load goes on on the host")
-            await anna.press("q")
-            await anna.reads("The link is lost: nobody there hears a stop.", "Leave", "Stay")
-            await anna.press("l", "enter")
-            await asyncio.wait_for(until(lambda: not app.is_running), LIMIT_S)
-        await source.stop()
+    async with measuring(tmp_path) as (anna, app, simulation, wire):
+        wire.cut()
+        await anna.reads("the link is lost: the load goes on on the host")
+        await anna.press("q")
+        await anna.reads("The link is lost: nobody there hears a stop.", "Leave", "Stay")
+        await anna.press("l", "enter")
+        await asyncio.wait_for(until(lambda: not app.is_running), LIMIT_S)
         (left,) = loads(simulation)
         os.kill(left, signal.SIGINT)
 

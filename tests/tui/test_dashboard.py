@@ -9,6 +9,8 @@ from rich.cells import cell_len
 
 from specdash.monitor.state import HostState
 from specdash.tui.app import SpecdashApp
+from specdash.tui.paint import dim, row
+from specdash.tui.screens.runs import RunsScreen
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
 from tests.tui import fakes, pieces, states
@@ -402,3 +404,13 @@ async def test_a_server_asked_for_that_is_not_there_is_told_with_those_that_are(
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)
         assert "no server" not in screen_text(app)
+
+
+async def test_a_page_that_is_only_coming_stops_no_tick(make_app: Make) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        app.push_screen(RunsScreen("kept runs", lambda _: [row(dim("lines above"))], list))
+        app.board.apply()  # as on a slow machine: the page stands on the stack and is not composed yet
+        await settle(pilot)
+        assert "lines above" in screen_text(app)

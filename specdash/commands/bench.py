@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -111,7 +112,8 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
             given,
             host=here.session,
             lost=lambda: link_is_lost(here),
-            warnings=beforehand(await _reported(here, server), here.state.now, cut_off=any(leftovers.runs())),
+            server=(server := await _reported(here, server)),
+            warnings=beforehand(server, here.state.now, cut_off=any(leftovers.runs())),
         )
 
 
@@ -150,7 +152,7 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
         place="on this machine",
         variant=variant,
         launch=looked.launch,
-        model=loads[0].model,
+        model=loads[0].model or looked.model,
         host_name="this machine",
     )
     course = Course(subject=subject, loads=loads, repeat=repeat)
@@ -172,30 +174,35 @@ async def carry_out(
     host: Host | None = None,
     fingerprint: dict[str, str] | None = None,
     lost: Lost | None = None,
+    server: Server | None = None,
     warnings: Sequence[str] = (),
 ) -> int:
     """Show it, ask, measure, keep, tell. Returns the exit code.
 
-    ``lost``: ends with the reason once the link is given up. ``warnings``: shown with the plan.
+    ``lost``: ends with the reason once the link is given up. ``server``: as the ``host`` just sees it.
+    ``warnings``: shown with the plan.
     """
     from specdash.commands.carrying import confirm, shown
     from specdash.measuring.benchmark import Benchmark
     from specdash.measuring.course import plan
     from specdash.measuring.keeping import Keeper
+    from specdash.measuring.lasting import how_long
     from specdash.operations.plan import as_json
 
-    what = plan(course, made=time.time(), warnings=warnings)
+    keeper = Keeper(lambda words: say(clean_line(f"▲ {words}")), name=given["name"] or "", tags=given["tags"])
+    known = await asyncio.to_thread(keeper.known)
+    now = host.state.now if host is not None else 0.0
+    lasts = partial(how_long, course, known=known, server=server, now=now)
+    what = plan(course, made=time.time(), warnings=warnings, lasts=lasts)
     for line in shown(what):
         click.echo(line, err=given["json"] or not given["dry_run"])
     if given["dry_run"]:
         if given["json"]:
             click.echo(as_json(what))
         return 0
-    keeper = Keeper(lambda words: say(clean_line(f"▲ {words}")), name=given["name"] or "", tags=given["tags"])
     if (trouble_there := await asyncio.to_thread(keeper.trouble)) is not None:
         say(clean_line(f"  ▲ nothing of this will be kept: {trouble_there}"))
     await confirm(what, yes=given["yes"])
-    known = await asyncio.to_thread(keeper.known)
     benchmark = Benchmark(
         course, generator, keep=keeper.keep, host=host, known=known, fingerprint=fingerprint
     )

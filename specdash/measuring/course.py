@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -137,8 +137,17 @@ def slug(speculation: str | None) -> str:
     return "-".join(speculation.lower().removesuffix(" steps").split())
 
 
-def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
-    """The plan as it is shown: literal requests, how many, and what they cost the server."""
+def plan(
+    course: Course,
+    *,
+    made: float,
+    warnings: Sequence[str] = (),
+    lasts: Callable[[Workload | Script], str] | None = None,
+) -> Plan:
+    """The plan as it is shown: literal requests, how many, and what they cost the server.
+
+    ``lasts``: how long a step takes, in words (``specdash.measuring.lasting``); None: nothing is said of it.
+    """
     subject = course.subject
     steps = [_script_step(course.script, subject, course.repeat)] if course.script is not None else []
     steps += [
@@ -150,6 +159,9 @@ def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
         )
         for load in course.loads
     ]
+    if lasts is not None:
+        told = map(lasts, [course.script] if course.script is not None else course.loads)
+        steps = [_with(step, words) for step, words in zip(steps, told, strict=True)]
     return Plan(
         id=new_id("bench"),
         kind="bench",
@@ -161,6 +173,10 @@ def plan(course: Course, *, made: float, warnings: Sequence[str] = ()) -> Plan:
         made=made,
         warnings=tuple(warnings),
     )
+
+
+def _with(step: Step, words: str) -> Step:
+    return msgspec.structs.replace(step, preview=(*step.preview, words))
 
 
 def _script_step(script: Script, subject: Subject, repeat: int) -> Step:

@@ -32,6 +32,8 @@ class Looked(msgspec.Struct, frozen=True, kw_only=True):
 
     fingerprint: Mapping[str, str] = {}
     launch: str = ""
+    model: str | None = None
+    """The first that it lists."""
     speculates: bool = False
     variant: str | None = None
     """A name for what is special about it, where its arguments tell."""
@@ -63,6 +65,7 @@ async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
     listed = (await _json(client, f"{url}/v1/models")).get("data")
     models = listed if isinstance(listed, list) else []
     counters = not any(isinstance(one, dict) and one.get("owned_by") == TENSORRT_LLM for one in models)
+    names = [clean_line(str(one.get("id") or ""))[:200] for one in models if isinstance(one, dict)]
     metrics = await _text(client, f"{url}/metrics") if counters else ""
     info = await _json(client, f"{url}/server_info") or await _json(client, f"{url}/get_server_info")
     version = await _json(client, f"{url}/version")
@@ -86,6 +89,7 @@ async def _ask(client: httpx.AsyncClient, url: str) -> Looked:
     born = lines[0][1] if lines and len(lines[0]) > 1 else ""
     return Looked(
         fingerprint={field: redact(clean_line(value))[:200] for field, value in facts.items() if value},
+        model=next((name for name in names if name), None),
         launch=f"{url} since {clean_line(born)[:40]}" if born else "",
         speculates=bool(method) or "spec_decode_num_drafts" in metrics,
         variant=variant,

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from specdash.bench.plan import Workload, parse, sweep
+from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark, Host
 from specdash.measuring.course import Course, Script, beforehand, counted, plan, subject_of, url_of
 from specdash.measuring.keeping import Keeper
+from specdash.measuring.lasting import how_long
 from specdash.measuring.leftover import Leftovers
 from specdash.measuring.onhost import HostGenerator
 from specdash.monitor.state import Server
@@ -50,12 +53,15 @@ class Ground(Host, Protocol):
 class Offering:
     """The plans of one host, each with the course behind it."""
 
-    def __init__(self, operations: Operations, server: Server) -> None:
-        """Raises ``SpecdashError`` where nothing can be measured on this host."""
+    def __init__(self, operations: Operations, server: Server, known: Sequence[Measured] = ()) -> None:
+        """``known``: kept runs, for how long it will take.
+
+        Raises ``SpecdashError`` where nothing can be measured on this host.
+        """
         ground = operations.acts
         if not isinstance(ground, Ground):
             raise SpecdashError("nothing can be measured over this connection")
-        self._ground, self._server = ground, server
+        self._ground, self._server, self._known = ground, server, known
         self._leftovers = Leftovers(ground.state.target)
         self._key_env = operations.key_env(server)
         usual, named = self._usual(), operations.profile.benchmarks
@@ -76,7 +82,12 @@ class Offering:
         else:
             course = Course(subject=subject, loads=what, repeat=repeat)
         state, cut_off = self._ground.state, any(self._leftovers.runs())
-        made = plan(course, made=time.time(), warnings=beforehand(self._server, state.now, cut_off=cut_off))
+        made = plan(
+            course,
+            made=time.time(),
+            warnings=beforehand(self._server, state.now, cut_off=cut_off),
+            lasts=partial(how_long, course, known=self._known, server=self._server, now=state.now, stop="B"),
+        )
         self._courses[made.id] = course
         return Offer(plan=made, also=tuple(self._others(label, first)))
 

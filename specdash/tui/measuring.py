@@ -151,14 +151,16 @@ class Measuring:
         return True
 
     async def _offer(self, here: Bench) -> None:
+        from specdash.measuring.keeping import Keeper
         from specdash.measuring.offering import Offering
         from specdash.tui.screens.plan import PlanDialog
 
         operations, server = here.source.operations, self._board.server
         if operations is None or server is None:
             return
+        here.known = await asyncio.to_thread(Keeper(lambda words: None).known)
         try:
-            offering = Offering(operations, server)
+            offering = Offering(operations, server, here.known)
             offer = await offering.offer()
         except SpecdashError as error:
             self._tell("benchmark", error)

@@ -39,7 +39,7 @@ def do(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_
     def done(generator: Scripted, repeat: int = 1, **more: Any) -> tuple[int, str, str]:
         loads, _ = loads_of(URL, {"requests": 4, "output": 100})
         subject = Subject(
-            host=URL, name=URL, place="on this machine", variant=more.pop("variant", "baseline")
+            host=URL, name=URL, place="on this machine", variant=more.pop("variant", "baseline"), model="m"
         )
         course = Course(subject=subject, loads=loads, repeat=repeat)
         code = asyncio.run(bench.carry_out(course, generator, given(**more)))
@@ -56,6 +56,15 @@ def test_the_plan_comes_first_and_the_table_last(do: Do) -> None:
     assert out.splitlines()[0] == "1 stream, 128 in 100 out, chat"
     assert out.splitlines()[2].split()[:2] == ["baseline", "3"]
     assert err.splitlines()[-1].startswith("kept: specdash runs lists")
+
+
+def test_before_it_asks_it_says_how_long_it_will_take_and_by_what(do: Do) -> None:
+    _, _, first = do(Scripted(good_run()))
+    assert "how long: not known before the first answers; Ctrl-C stops it" in first
+    with pytest.raises(Refused):
+        do(Scripted(), yes=False)
+    _, out, _ = do(Scripted(), dry_run=True)
+    assert "how long: about 6 s, at the 96.2 tok/s of run 1 with 1 stream" in out
 
 
 def test_json_is_the_contracts_document(do: Do) -> None:

@@ -24,6 +24,7 @@ async def test_the_metrics_of_tensorrt_llm_are_never_read(owner: object, may: bo
     with Scripted(page(owner)) as server:
         looked = await look(parse({"url": f"http://127.0.0.1:{server.port}"}))
     assert looked.counters is may
+    assert looked.model == "m"
     assert looked.error is None
     asked = [request.split(b" ")[1] for request in server.requests]
     assert (b"/metrics" in asked) is may

@@ -36,6 +36,11 @@ async def test_own_commands_and_loads_of_the_profile_come_before_the_usual_ones(
     ]
 
 
+async def test_how_long_it_takes_is_said_with_the_key_that_ends_it(tmp_path: Path) -> None:
+    offer = await offering(tmp_path).offer()
+    assert offer.plan.steps[0].preview[-1] == "how long: not known before the first answers; B stops it"
+
+
 async def test_an_own_command_that_was_chosen_is_what_runs(tmp_path: Path) -> None:
     here = offering(tmp_path, steady=Benchmark(output=64), eagle=OWN)
     first = await here.offer()

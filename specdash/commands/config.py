@@ -61,13 +61,13 @@ def check(file: Path | None, as_json: bool) -> None:
 
 def _examined(path: Path) -> tuple[Profile | None, Sequence[Mistake]]:
     from specdash.commands.confignames import word_mistakes
-    from specdash.profile.loading import ProfileError, load
+    from specdash.profile.loading import ProfileError, load, text_of
 
     try:
         profile = load(path)
     except ProfileError as error:
         return None, error.mistakes
-    return profile, word_mistakes(profile, path.read_text("utf-8"))
+    return profile, word_mistakes(profile, text_of(path))
 
 
 def _counted(profile: Profile) -> str:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from specdash.secrecy import redact
+
 FILE = "specdash.toml"
 SCHEMA = 1
 
@@ -233,4 +235,8 @@ class Mistake(msgspec.Struct, frozen=True, kw_only=True):
     def text(self, path: Path | str) -> str:
         """``specdash.toml:12: servers.main.launchr: …``"""
         where = f"{path}:{self.line}" if self.line else str(path)
-        return f"{where}: {self.key}: {self.says}" if self.key else f"{where}: {self.says}"
+        if not self.key:
+            return f"{where}: {self.says}"
+        # "api_key: …" would be taken for the secret itself, and its first word for the value.
+        apart = ":" if redact(f"{self.key}: -") == f"{self.key}: -" else " -"
+        return f"{where}: {self.key}{apart} {self.says}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _HEADER = re.compile(r"^\s*\[\[?\s*(?P<path>[^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"""^\s*(?P<path>(?:"[^"]*"|'[^']*'|[\w.\s-])+?)\s*=\s*(?P<value>.*)$""")
@@ -41,7 +42,7 @@ def lines_of(text: str) -> dict[str, int]:
     return found
 
 
-def line_of(lines: dict[str, int], key: str) -> int | None:
+def line_of(lines: Mapping[str, int], key: str) -> int | None:
     """The line of a key, else of the nearest table that it stands in."""
     while key:
         if key in lines:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from specdash.errors import SpecdashError
 from specdash.profile.document import FILE, Mistake, Profile
 from specdash.wording import why
+
+_ANOTHER: Final = "name another file, or mend its rights"
 
 
 class ProfileError(SpecdashError):
@@ -40,11 +43,36 @@ def find(given: Path | None = None) -> Path | None:
     Raises ``SpecdashError`` where the one that was asked for is not there.
     """
     for path in places(given):
-        if path.is_file():
+        try:
+            kind = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            raise SpecdashError(f"{path}: {why(error)}", _ANOTHER) from None
+        if stat.S_ISREG(kind):
             return path
+        if given is not None:
+            raise SpecdashError(f"{path}: not a plain file", "name another one")
     if given is not None:
-        raise SpecdashError(f"{given}: there is no such profile")
+        raise SpecdashError(f"{given}: there is no such profile", "specdash init TARGET writes one")
     return None
+
+
+def text_of(path: Path) -> str:
+    """What stands in a profile, without the mark that some editors put before it.
+
+    Raises ``SpecdashError`` where it cannot be read.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise SpecdashError(f"{path}: {why(error)}", _ANOTHER) from None
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        says = "not UTF-8: save it in that encoding"
+        raise ProfileError(path, (Mistake(key="", line=line, says=says),)) from None
 
 
 def load(given: Path | None = None) -> Profile:
@@ -52,11 +80,7 @@ def load(given: Path | None = None) -> Profile:
     path = find(given)
     if path is None:
         return Profile()
-    try:
-        text = path.read_bytes().decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SpecdashError(f"{path}: {why(error)}") from None
-    return parse(text, path)
+    return parse(text_of(path), path)
 
 
 def parse(text: str, path: Path | str = FILE) -> Profile:

@@ -35,7 +35,7 @@ def runbook_mistakes(profile: Profile, lines: Mapping[str, int]) -> Iterator[Mis
         for number, step in enumerate(runbook.steps):
             for word, says in step_mistakes(profile, step):
                 at = f"{key}[{number}]"
-                line = line_of(dict(lines), f"{at}.{word}" if word else at)
+                line = line_of(lines, f"{at}.{word}" if word else at)
                 where = f"{key}.{word}" if word else key
                 yield Mistake(key=where, line=line, says=f"step {number + 1}: {says}")
 

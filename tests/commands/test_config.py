@@ -44,11 +44,11 @@ def test_every_section_is_checked_and_no_mistake_hides_another(tmp_path: Path) -
     code, lines = told(tmp_path, BAD)
     assert code == 1
     assert lines == [
-        "6: servers.main.command: str where a list is expected",
-        "7: servers.main.api_key_env: the name of a variable: letters, digits and _",
+        "6: servers.main.command: text where a list in [ ] is expected",
+        "7: servers.main.api_key_env: write the name of a variable: letters, digits and _",
         "9: benchmarks.x.api: chatt is none of chat, completions; did you mean chat?",
-        "10: benchmarks.x.concurrency: str where int is expected",
-        "12: runbooks.r.each: variants is none of variant; did you mean variant?",
+        "10: benchmarks.x.concurrency: text where a whole number without quotes is expected",
+        "12: runbooks.r.each: write variant",
         "13: runbooks.r.steps.do: restrat is none of check, kill, clean, launch, restart, patch;"
         " did you mean restart?",
         "15: notify.n.on: stald is none of stalled, crashed, degraded, ready, stopped, runbook;"

@@ -11,6 +11,7 @@ from specdash.profile import document as profiles
 from specdash.profile import loading
 from specdash.profile.conditions import Both, Comparison, ConditionError, Either, Not, parse
 from specdash.profile.loading import ProfileError
+from specdash.sanitise import clean_line
 
 GOOD = """\
 schema = 1
@@ -92,7 +93,11 @@ def test_a_profile_says_everything_that_the_contract_allows() -> None:
             "[varaints.eagle3-2]",
             "p.toml:22: varaints: unknown key; did you mean variants?",
         ),
-        ('log = "/var/log/sglang.log"', "log = 5", "p.toml:15: servers.main.log: int where str"),
+        (
+            'log = "/var/log/sglang.log"',
+            "log = 5",
+            "p.toml:15: servers.main.log: a whole number where text in quotes",
+        ),
         (
             'host = "gpubox"',
             'host = "gpubx"',
@@ -106,13 +111,17 @@ def test_a_profile_says_everything_that_the_contract_allows() -> None:
         (
             '"process"',
             '"systemd"',
-            "p.toml:9: servers.main.launcher: process, systemd:UNIT, docker:NAME or tmux",
+            "p.toml:9: servers.main.launcher: write process, systemd:UNIT, docker:NAME or tmux",
         ),
         ('engine = "sglang"\n', "", "p.toml:6: servers.main: missing engine"),
-        ("production = false", 'production = "no"', "p.toml:5: hosts.gpubox.production: str where bool"),
-        ("requests = 16", "requests = 0", "p.toml:28: benchmarks.short.requests: "),
+        (
+            "production = false",
+            'production = "no"',
+            "p.toml:5: hosts.gpubox.production: text where true or false without",
+        ),
+        ("requests = 16", "requests = 0", "p.toml:28: benchmarks.short.requests: write at least 1"),
         ("schema = 1", "schema = 2", "p.toml:1: schema: this specdash reads schema = 1"),
-        ('"30m"', '"soon"', "p.toml:33: runbooks.night-watch.steps.within: a time as 30s, 5m or 2h"),
+        ('"30m"', '"soon"', "p.toml:33: runbooks.night-watch.steps.within: write a time as 30s, 5m or 2h"),
         ("'ready'\"", "'redy'\"", "p.toml:33: runbooks.night-watch.steps.wait: step 1: 'redy' is no state"),
         (
             '{ notify = "ready" }',
@@ -121,6 +130,17 @@ def test_a_profile_says_everything_that_the_contract_allows() -> None:
         ),
         ("([\\d.]+)", "[\\d.]+", "p.toml:31: benchmarks.mine.tok_s: needs one group in parentheses"),
         ("cwd = ", "cwd = [", "p.toml:15: not TOML: Unclosed array"),
+        ('target = "root@gpubox"', "target = root@gpubox", "p.toml:3: no such value: text stands in quotes"),
+        ('cwd = "/srv"', 'cwd = "/srv', "p.toml:14: the closing quote of a text is missing"),
+        ('cwd = "/srv"', 'cwd = "C:\\srv"', "p.toml:14: a \\ in a text: write"),
+        ('cwd = "/srv"', 'host = "b"', "p.toml:14: this stands there twice: keep one"),
+        ("[servers.main.env]", "[hosts.gpubox]", "p.toml:17: [hosts.gpubox] stands there twice: keep one"),
+        (
+            'NCCL_ALGO = "Ring"',
+            "NCCL_ALGO = 1",
+            "p.toml:19: servers.main.env.NCCL_ALGO: a whole number where",
+        ),
+        ("schema = 1", f"schema = {'[' * 3000}", "p.toml: no profile has lists within lists so deep"),
     ],
 )
 def test_a_mistake_names_file_line_key_and_the_nearest_right_word(before: str, after: str, said: str) -> None:
@@ -137,10 +157,29 @@ def test_a_key_has_one_place_to_come_from() -> None:
 
 
 def test_a_key_in_a_profile_is_refused_with_where_it_belongs() -> None:
+    refused = "a secret is never kept in a profile"
     assert changed('api_key_env = "SGLANG_API_KEY"', 'api_key = "sk-abc"') == [
-        "p.toml:16: servers.main.api_key: a key is never kept in a profile: name its variable (api_key_env)"
+        f"p.toml:16: servers.main.api_key - {refused}: name its variable (api_key_env)"
     ]
-    assert "a secret is never kept" in changed('NCCL_PROTO = "LL"', 'HF_TOKEN = "hf_x"')[0]
+    for variable in ("HF_TOKEN", "VLLM_API_KEY"):
+        wrong = f"p.toml:18: servers.main.env.{variable} - {refused}: export it on the host"
+        assert changed('NCCL_PROTO = "LL"', f'{variable} = "x-12"') == [wrong]
+        assert clean_line(wrong) == wrong  # the door takes no word of it for the secret
+    for before, where in (
+        ('"--port", "30000"', "10: servers.main.command"),
+        ('"EAGLE3"', "24: variants.eagle3-2.args"),
+    ):
+        assert changed(before, f'{before}, "--api-key", "abc"')[0].startswith(f"p.toml:{where}: a secret is")
+
+
+def test_a_table_that_cannot_be_read_hides_no_mistake_of_those_that_name_it() -> None:
+    text = GOOD.replace('host = "gpubox"', "host = 5").replace('server = "main"', 'server = "mian"')
+    text += '[variants.other]\nserver = "main"\n[notify.n]\n'
+    assert [line.partition(": ")[2] for line in told(text)] == [
+        "servers.main.host: a whole number where text in quotes is expected",
+        "variants.eagle3-2.server: there is no [servers.mian]; did you mean main?",
+        "notify.n: give url_env or url_command, one of them: never the address",
+    ]
 
 
 def test_all_mistakes_are_told_in_the_order_of_their_lines() -> None:
@@ -184,6 +223,17 @@ def test_the_current_folder_goes_before_the_config_folder_and_a_given_file_befor
     assert list(loading.load(given).hosts) == ["g"]
     with pytest.raises(SpecdashError, match="there is no such profile"):
         loading.load(tmp_path / "missing.toml")
+    with pytest.raises(SpecdashError, match="here: not a plain file"):
+        loading.load(here)
+
+
+def test_an_editor_of_another_system_is_understood_or_told_what_to_save(tmp_path: Path) -> None:
+    path = tmp_path / "p.toml"
+    path.write_bytes(b'\xef\xbb\xbfschema = 1\r\n[hosts.a]\r\ntarget = "a"\r\n')
+    assert list(loading.load(path).hosts) == ["a"]
+    path.write_bytes(b"schema = 1\n# caf\xe9\n")
+    with pytest.raises(ProfileError, match=r"p\.toml:2: not UTF-8: save it in that encoding"):
+        loading.load(path)
 
 
 def test_the_schema_is_one_that_an_editor_can_use() -> None:
@@ -285,7 +335,7 @@ def test_a_runbook_has_every_kind_of_step() -> None:
         ("capture end", "captur end", 16, "'captur' is no phase: did you mean 'capture'?"),
         ("== 'crashed'", "= 'crashed'", 16, "steps.unless: step 5: "),
         ("used_mib", "used_mb", 17, "step 6: 'gpu.used_mb' is no name here: did you mean 'gpu.used_mib'?"),
-        ('["nvidia-smi", "-q"]', '"nvidia-smi -q"', 18, "steps.run: str where a list"),
+        ('["nvidia-smi", "-q"]', '"nvidia-smi -q"', 18, "steps.run: text where a list in [ ]"),
         ('"nvidia-smi", "-q"', '"x", "--api-key", "sk-abcdefghijklmn"', 18, "a secret is never kept"),
         ('notify = "ready"', 'notify = "ready", within = "3m"', 19, "steps.within: step 8: only beside wait"),
         ('notify = "ready"', 'bench = "short"', 19, "steps.bench: step 8: there is no [benchmarks.short]"),

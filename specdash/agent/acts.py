@@ -15,9 +15,9 @@ Reading:
 ``{"r":"alive","targets":[{pid,start}]}``
     ``{"alive":[row],"zombies":[row],"gone":[{pid,start}]}``. A zombie with a living thread is alive.
 ``{"r":"holders"}``
-    ``{"holders":[row + kind,cards,fds,maps,protected,zombie_leader,heir_of],"devices":[path],"denied":n,
-    "closed":[row],"unanswered":n}``. ``kind``: owner or holder. ``cards``: minor numbers.
-    ``fds``: ``{"0":23,"uvm":4}``.
+    ``{"holders":[row + kind,cards,fds,maps,above,protected,zombie_leader,heir_of],"devices":[path],
+    "denied":n,"closed":[row],"unanswered":n}``. ``kind``: owner or holder. ``cards``: minor numbers.
+    ``fds``: ``{"0":23,"uvm":4}``. ``above``: short names of its ancestors in its own session.
     ``heir_of``: dead pids that NVML still names and whose descriptors this process seems to have inherited.
 ``{"r":"leftovers"}``
     ``{"files":[{path,kind,size,age,uid,user,pid,why}],"bytes":n,"kept":[{path,why}]}``.

@@ -66,6 +66,8 @@ PROTECTED = {
     "nvidia-container-runtime": "the container runtime",
 }
 """Programs that are never offered for an end, and what they are."""
+HIGHEST = 16
+"""Ancestors that are looked at."""
 SHORT = 15
 """The kernel cuts the short name of a program to so many characters."""
 AGENT = re.compile(r"specdash_loader|specdash\.agent")
@@ -195,10 +197,22 @@ def _row(acts: "Acts", patience: "Patience", census: Census, pid: int, found: Fo
         cards=found.cards,
         fds=found.fds,
         maps=sorted(found.maps),
+        above=_above(acts.host, census, pid),
         protected=protected(acts.host, census, pid, row["title"]),
         zombie_leader=stat.state in "ZX" and not is_dead(acts.host, pid, stat),
     )
     return row
+
+
+def _above(host: "Host", census: Census, pid: int) -> "list[str]":
+    """Short names up to the last in its session: who started it is of it, who takes in an orphan is not."""
+    names: "list[str]" = []
+    stat = census.stats[pid]
+    parent = census.stats.get(host.ppid_shown(pid, stat.ppid))
+    while parent is not None and parent.sid == stat.sid and len(names) < HIGHEST:
+        names.append(parent.comm)
+        parent = census.stats.get(parent.ppid)
+    return names
 
 
 def protected(host: "Host", census: Census, pid: int, title: str) -> "str | None":

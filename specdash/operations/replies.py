@@ -109,8 +109,10 @@ class Holder(Row, frozen=True, kw_only=True):
     kind: Literal["owner", "holder"] = "holder"
     cards: tuple[int, ...] = ()
     """Minor numbers of the devices it has open."""
-    protected: str | bool | None = None
+    protected: str | None = None
     """Why it must be left alone (``persistence daemon``), or nothing."""
+    above: tuple[str, ...] = ()
+    """Short names of the processes above it in its own session, its parent's first."""
     zombie_leader: bool = False
     """Its main thread is gone and another thread holds the device: fuser and NVML do not see it."""
     heir_of: tuple[int, ...] = ()

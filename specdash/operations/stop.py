@@ -21,9 +21,10 @@ from specdash.operations.sight import Sight, look, titles
 from specdash.operations.work import Free, Manage, Signal, Sweep, Target
 
 _SETTLE_S = 1.0
-_SHELLS = frozenset(
-    {"bash", "sh", "zsh", "fish", "dash", "ksh", "tmux: server", "screen", "systemd", "init", "sshd"}
-)
+SHELLS = frozenset(
+    "bash sh zsh fish dash ksh screen systemd init sshd tini docker-init dumb-init".split()
+) | {"tmux: server"}
+"""Parents that restart nothing, and take in whoever is left behind."""
 _STATES = {"T": "stopped", "t": "stopped", "D": "waits in the kernel", "Z": "dead"}
 
 
@@ -172,7 +173,7 @@ def warnings(sight: Sight) -> list[str]:
     if (
         sight.parent
         and not sight.run
-        and sight.parent not in _SHELLS
+        and sight.parent not in SHELLS
         and sight.main is not None
         and manager is None
     ):

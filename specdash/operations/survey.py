@@ -7,7 +7,7 @@ only have a device open and are listed. Protected ones are never offered.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -18,7 +18,7 @@ from specdash.operations.freeing import indexes, is_clean, key_of
 from specdash.operations.plan import Place
 from specdash.operations.replies import Holder, Leftovers
 from specdash.operations.sight import titles
-from specdash.operations.stop import closed_to_us
+from specdash.operations.stop import SHELLS, closed_to_us
 
 _WORKER = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside a program: of no use to anybody without its parent."""
@@ -72,14 +72,12 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
     offered: list[Candidate] = []
     listed: list[str] = []
     for holder in found.holders:
-        if holder.pid in serving:
-            listed.append(f"{holder.pid}  {holder.name}: belongs to {serving[holder.pid]} (`kill` ends it)")
-        elif holder.protected or _is_us(holder, state):
-            listed.append(f"{holder.pid}  {holder.name}: {_reason(holder)}")
-        elif holder.kind == "holder" and not holder.heir_of:
-            listed.append(f"{holder.pid}  {holder.name}: only has a device open")
-        else:
+        why = _left_alone(holder, state, serving)
+        if why is None:
             offered.append(_candidate(holder, state))
+        else:
+            way = " (`kill` ends it)" if holder.pid in serving else ""
+            listed.append(f"{holder.pid}  {holder.name}: {why}{way}")
     warnings = [closed_to_us(found.denied, found.closed)] if found.denied else []
     dirty = [gpu for gpu in state.gpus if is_clean(gpu) is False and not _used(gpu, serving)]
     explained = {index for one in offered for index in one.gpus}
@@ -126,23 +124,25 @@ def _used(gpu: Gpu, serving: Iterable[int]) -> bool:
     return any(owner.pid in serving for owner in gpu.owners)
 
 
-def _is_us(holder: Holder, state: HostState) -> bool:
-    return state.host is not None and holder.pid == state.host.agent_pid
-
-
-def _reason(holder: Holder) -> str:
-    return holder.protected if isinstance(holder.protected, str) else "protected: our own, or the system's"
+def _left_alone(holder: Holder, state: HostState, serving: Mapping[int, str]) -> str | None:
+    """Why it is only listed; None: it may be offered."""
+    if holder.pid in serving:
+        return f"belongs to {serving[holder.pid]}"
+    if holder.protected or (state.host is not None and holder.pid == state.host.agent_pid):
+        return holder.protected or "our own agent"
+    return "only has a device open" if holder.kind == "holder" and not holder.heir_of else None
 
 
 def _candidate(holder: Holder, state: HostState) -> Candidate:
     own_uid = state.host.uid if state.host else None
     why = _what_it_is(holder, state)
+    stopped = "stopped: only SIGKILL ends it" if holder.state in "Tt" else ""
     return Candidate(
         holder=holder,
         foreign=holder.uid != own_uid,
         leftover=why is not None,
         gpus=_frees(holder, state),
-        why=why or "",
+        why=why or stopped,
     )
 
 
@@ -153,13 +153,21 @@ def _what_it_is(holder: Holder, state: HostState) -> str | None:
         return f"keeps what dead {', '.join(map(str, dead))} opened"
     if holder.zombie_leader:
         return "its main thread is dead, another one lives"
-    if holder.state in "Tt":
-        return "stopped: only SIGKILL ends it"
-    if any(each.member.search(holder.title) for each in titles()):
+    if _titled(holder.title) and not _has_maker(holder):
         return "its server is gone"
     if holder.ppid == 1 and _WORKER.search(holder.title):
         return "a worker whose parent is gone"
     return None
+
+
+def _titled(title: str) -> bool:
+    return any(each.member.search(title) for each in titles())
+
+
+def _has_maker(holder: Holder) -> bool:
+    """Whoever started it lives: a script that runs the engine by itself has the same workers as a server."""
+    makers = [name for name in holder.above if not _titled(name)]
+    return bool(makers) and makers[0] not in SHELLS
 
 
 def _dead_on_its_cards(holder: Holder, state: HostState) -> tuple[int, ...]:
@@ -190,6 +198,7 @@ async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Sur
     """The same cards seen from the machine: by UUID, since a container may number them otherwise."""
     state, inner = outside.state, acts.state
     found = await Hands(outside).holders()
+    serving = _of_living_servers(state)
     uuids = {gpu.card.uuid for gpu in hidden if gpu.card.uuid}
     theirs = [gpu for gpu in state.gpus if gpu.card.uuid in uuids]
     index_of = {gpu.card.uuid: gpu.card.index for gpu in hidden}
@@ -200,9 +209,9 @@ async def _look_outside(acts: Acts, outside: Acts, hidden: Sequence[Gpu]) -> Sur
         here = tuple(index_of[g.card.uuid] for g in theirs if g.card.index in frees)
         if not here:
             continue
-        only_open = holder.kind == "holder" and not holder.heir_of
-        if holder.protected or _is_us(holder, state) or only_open:
-            listed.append(f"{holder.pid}  {holder.name} outside: {_reason(holder)}")
+        why = _left_alone(holder, state, serving)
+        if why is not None:
+            listed.append(f"{holder.pid}  {holder.name} outside: {why}")
             continue
         foreign = ours is None or holder.container != ours
         candidate = _candidate(holder, state)

@@ -246,6 +246,22 @@ def test_the_heir_of_a_dead_owner_is_told_from_a_monitor(
     assert not holding.holders(_acts(FixedHost(place)), {})["holders"][0].get("heir_of")
 
 
+def test_who_started_a_holder_is_named_and_who_took_it_in_is_not(place: Path, start: Start) -> None:
+    parent = start(sys.executable, "-c", HEIR, device(place, "nvidia0"), "1")
+    child = int(str(parent.args))
+    host = FixedHost(place)
+
+    def above() -> list[str]:
+        rows = {row["pid"]: row for row in holding.holders(_acts(host), {})["holders"]}
+        names: list[str] = rows[child]["above"]
+        return names
+
+    assert above() == [Path(f"/proc/{parent.pid}/comm").read_text().strip()]
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    assert above() == []
+
+
 def test_a_container_process_shows_both_its_numbers(hands: Hands, place: Path, start: Start) -> None:
     inner = "import sys, time; f = open(sys.argv[1]); print('up', flush=True); time.sleep(600)"
     unshare = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"]

@@ -135,6 +135,7 @@ class FakeHost(World):
                 "protected": p.protected,
                 "zombie_leader": False,
                 "heir_of": list(p.heir_of),
+                "above": list(p.above),
             }
             for p in self.procs.values()
             if p.gpu is not None and (self.sees_containers or p.container in (None, self.container))

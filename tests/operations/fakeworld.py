@@ -75,6 +75,8 @@ class Proc:
     container: str | None = None
     nspid: int | None = None
     heir_of: tuple[int, ...] = ()
+    above: tuple[str, ...] = ()
+    """Short names of the processes above it in its session."""
     buried: bool = True
 
 

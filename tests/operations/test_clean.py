@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.serverparts import Rank
 from specdash.operations import clean
 from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
@@ -11,7 +12,7 @@ from specdash.operations.rules import Rules
 from specdash.operations.runner import Runner
 from specdash.operations.survey import survey
 from tests.operations.conftest import Carry
-from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, sglang
+from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, server, sglang
 
 
 def leftover(host: FakeHost, **more: object) -> Proc:
@@ -96,6 +97,33 @@ async def test_a_python_worker_whose_parent_is_gone_is_of_no_use_to_anybody(host
     title = "python3 -c from multiprocessing.spawn import spawn_main; spawn_main(tracker_fd=37)"
     host.add(Proc(900, 9000, title, gpu=1, mib=76000), Proc(901, 9010, title, 702, gpu=0, mib=76000))
     assert [one.leftover for one in (await survey(host)).offered] == [True, False]
+
+
+async def test_a_job_that_runs_the_engine_by_itself_is_nobodys_leftover(host: FakeHost) -> None:
+    """``LLM(...)`` in somebody's script has the same workers as a server whose main process is gone."""
+    host.add(
+        Proc(900, 9000, "VLLM::EngineCore", 89, gpu=0, mib=70000, above=("python3", "bash")),
+        Proc(
+            901, 9010, "VLLM::Worker_TP1", 900, gpu=1, mib=70000, above=("VLLM::EngineCor", "pt_main_thread")
+        ),
+        Proc(902, 9020, "sglang::scheduler_TP0", 700, gpu=1, mib=300, above=("sglang::schedul", "bash")),
+        Proc(903, 9030, "sglang::scheduler_TP1", gpu=1, mib=300),
+    )
+    seen = await survey(host)
+    assert [(one.holder.pid, one.leftover) for one in seen.offered] == [
+        (900, False),
+        (901, False),
+        (902, True),
+        (903, True),
+    ]
+
+
+async def test_a_job_that_somebody_has_suspended_is_not_killed_by_default(host: FakeHost) -> None:
+    host.add(Proc(901, 9010, "python3 train.py", 89, gpu=0, mib=5000, state="T"))
+    [one] = (await survey(host)).offered
+    assert not one.leftover
+    assert one.why == "stopped: only SIGKILL ends it"
+    assert not any(step.risk == "hard" for step in (await clean.prepare(host)).steps)
 
 
 async def test_a_living_servers_processes_are_not_even_offered(host: FakeHost) -> None:
@@ -189,6 +217,18 @@ async def test_the_second_target_ends_it_under_both_pids_and_only_in_our_contain
     assert host.effects == []
     assert outer.lives(40000)
     assert outer.lives(800)
+
+
+async def test_a_server_that_lives_outside_this_container_is_only_named(host: FakeHost) -> None:
+    host.container = "lxc"
+    outer = machine(host)
+    outer.add(Proc(40001, 400010, "python3 -m sglang.launch_server", container="lxc/200"))
+    rank = Rank(name="TP9", pid=40000, start=4000, state="S", gpus=(1,))
+    outer.servers.append(server(40001, name="sglang:30001", ranks=(rank,)))
+    host.add(Proc(9999, 1, "hidden", gpu=1, mib=76300, container="lxc/101"))
+    seen = await survey(host, outer)
+    assert [one.holder.pid for one in seen.offered] == [31314]
+    assert "40000  sglang::scheduler_TP9 outside: belongs to sglang:30001" in seen.listed
 
 
 async def test_a_clean_host_needs_nothing_but_a_look(host: FakeHost, carry: Carry) -> None:

@@ -18,13 +18,13 @@ def test_latencies_are_quantiles_with_what_they_were_made_of() -> None:
     text = told(panes.measured())
     assert "TTFT      p50 41.3 ms   p90 118 ms" in text
     assert "ITL       p50 16.6 ms   p90 ≥ 10.0 s" in text
-    assert "          34 requests in 1:00, 2 s ago" in text
+    assert "          34 begun in 1:00, 2 s ago" in text
     wide = told(panes.measured(), 90)
-    assert "          interpolated from its histograms: 34 requests in 1:00, 2 s ago" in wide
+    assert "          interpolated from its histograms: 34 answers begun in 1:00, 2 s ago" in wide
 
 
 @pytest.mark.parametrize(
-    ("most", "says"), [(100.0, "TTFT      ≤ 100 ms   n = 1"), (None, "TTFT      slowest ≥ 58.0 ms   n = 1")]
+    ("most", "says"), [(100.0, "TTFT      the only one ≤ 100 ms"), (None, "TTFT      slowest ≥ 58.0 ms of 1")]
 )
 def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str) -> None:
     state = panes.measured()
@@ -33,8 +33,23 @@ def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str)
     server = msgspec.structs.replace(state.servers[0], figures=figures)
     text = [text_of(line) for line in table(server, state.now, 80)]
     assert says in text
-    assert "by the bounds of its histograms: 1 request in 0:39" in "\n".join(text)
+    assert "by the bounds of its histograms: 1 answer begun in 0:39" in "\n".join(text)
     assert "p50" not in text_of(one_line(server, 120))
+
+
+def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
+    state = panes.measured()
+    nine = Latency(at=state.now, p50_ms=50.0, p90_ms=58.0, counted=9, most_ms=100.0)
+    figures = msgspec.structs.replace(state.servers[0].figures, ttft=nine, requests=5)
+    server = msgspec.structs.replace(state.servers[0], figures=figures)
+    text = [text_of(line) for line in table(server, state.now, 80)]
+    assert "TTFT      all 9 ≤ 100 ms" in text
+    assert "9 answers begun since its start, 0 s ago" in "\n".join(text)
+    assert "finished  5 since its start" in text
+    assert "TTFT all 9 ≤ 100 ms   5 finished" in text_of(one_line(server, 200))
+    tokens = msgspec.structs.replace(figures, ttft=None)
+    text = [text_of(line) for line in table(msgspec.structs.replace(server, figures=tokens), state.now, 80)]
+    assert "interpolated from its histograms: 3,400 tokens in 1:00" in "\n".join(text)
 
 
 def test_a_mean_is_called_a_mean() -> None:

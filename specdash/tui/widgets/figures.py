@@ -43,7 +43,7 @@ def _parts(figures: Figures) -> list[Row]:
     elif figures.ttft_ms is not None:
         out.append(row(dim("TTFT mean "), Span(say.number(figures.ttft_ms, "ms", digits=0))))
     if figures.requests is not None:
-        out.append(row(Span(f"{figures.requests:,}"), dim(" requests")))
+        out.append(row(Span(f"{figures.requests:,}"), dim(" finished")))
     return out
 
 
@@ -78,8 +78,8 @@ def table(server: Server, now: float, width: int) -> list[Row]:
         line("accepted", spoken, "accept_len"),
         line("TTFT", _latency(figures.ttft) or mean, "ttft"),
         line("ITL", _latency(figures.itl), "itl"),
-        *_basis(figures.ttft or figures.itl, now, width),
-        line("requests", None if figures.requests is None else f"{figures.requests:,}", "requests"),
+        *_basis(figures, now, width),
+        line("finished", _finished(figures), "requests"),
     ]
 
 
@@ -88,6 +88,11 @@ def _load(figures: Figures) -> Row | None:
         return None
     waiting = "?" if figures.waiting is None else f"{figures.waiting:,}"
     return row(f"{figures.running:,}", dim(" running   "), waiting, dim(" waiting"))
+
+
+def _finished(figures: Figures) -> Row | None:
+    """Fewer than have begun, as long as some are at work; one that was aborted never finishes."""
+    return None if figures.requests is None else row(f"{figures.requests:,}", dim(" since its start"))
 
 
 def _latency(told: Latency | None) -> Row | None:
@@ -100,22 +105,26 @@ def _latency(told: Latency | None) -> Row | None:
 
 
 def _few(told: Latency) -> Row:
-    """What is certain of a handful, of which no share can be told: ``≤ 100 ms   n = 1``."""
+    """What is certain of a handful, of which no share can be told: ``all 9 ≤ 100 ms``."""
     if told.most_ms is None:
-        return row(dim("slowest "), _ms(told.p90_ms, least=True), dim(f"   n = {told.counted}"))
-    return row(f"≤ {_ms(told.most_ms)}", dim(f"   n = {told.counted}"))
+        return row(dim("slowest "), _ms(told.p90_ms, least=True), dim(f" of {told.counted}"))
+    which = "the only one" if told.counted == 1 else f"all {told.counted}"
+    return row(dim(f"{which} "), f"≤ {_ms(told.most_ms)}")
 
 
-def _basis(told: Latency | None, now: float, width: int) -> list[Row]:
-    """Out of what the quantiles were made, in as many words as fit."""
+def _basis(figures: Figures, now: float, width: int) -> list[Row]:
+    """Out of what the quantiles were made, in as many words as fit: answers that begun, else their tokens."""
+    told = figures.ttft or figures.itl
     if told is None:
         return []
-    many = say.plural(told.counted, "request")
+    what = [say.plural(told.counted, "token")]
+    if figures.ttft is not None:
+        what = [f"{say.plural(told.counted, 'answer')} begun", f"{told.counted:,} begun"]
     window = "since its start" if told.window_s is None else f"in {say.clock(told.window_s)}"
-    base = f"{many} {window}, {say.age(now - told.at)} ago"
-    forms: tuple[str, ...] = (f"interpolated from its histograms: {base}", f"interpolated: {base}", base)
+    long, *_, base = (f"{many} {window}, {say.age(now - told.at)} ago" for many in (what[0], *what))
+    forms = [f"interpolated from its histograms: {long}", f"interpolated: {long}", long, base]
     if told.counted < FEW:
-        forms = (f"by the bounds of its histograms: {base}", base)
+        forms[:2] = [f"by the bounds of its histograms: {long}"]
     text = next((form for form in forms if len(form) + NAME_CELLS <= width), base)
     return [cut(row(" " * NAME_CELLS, dim(text)), width)]
 

@@ -91,15 +91,20 @@ def alpha(length: float, steps: int) -> float | None:
 
 
 def line(spec: Speculation) -> str:
-    """``accept 2.41 of at most 4 · cycle 40.2 ms · decode 12.1 ms · break-even 3.32 · speed-up 0.73×``."""
+    """``accept 2.41 of at most 4 · cycle 40.2 ms, plain step 12.1 ms · break-even 3.32 · decode alone …``.
+
+    That last is the speed of one stream while it decodes: the wait for its first token is not in it, and
+    what all streams make together in a second, which tables compare, is another thing.
+    """
     most = f" of at most {spec.most}" if spec.most else ""
     parts = [f"accept {spec.accept_length:.2f}{most}"]
     if spec.per_position:
         parts[0] += " (p " + " ".join(f"{p:.2f}".lstrip("0") for p in spec.per_position) + ")"
     parts.append(f"cycle {spec.cycle_ms:.1f} ms")
-    if spec.break_even is not None and spec.step_ms is not None:
-        parts += [f"decode {spec.step_ms:.1f} ms", f"break-even {spec.break_even:.2f}"]
-        parts.append(f"speed-up {spec.speed_up:.2f}×")
+    if spec.break_even is not None and spec.step_ms is not None and spec.speed_up is not None:
+        change = f"{100 * (spec.speed_up - 1):+.1f} %".replace("-", "−")
+        parts[-1] += f", plain step {spec.step_ms:.1f} ms"
+        parts += [f"break-even {spec.break_even:.2f}", f"decode alone, without TTFT, {change}"]
     return " · ".join(parts)
 
 

@@ -11,7 +11,7 @@ from specdash.bench.speculation import finding, line
 from specdash.bench.statistics import Interval, Ratio
 from specdash.bench.table import Row, Table
 
-HEAD = ("variant", "n", "tok/s", "95 %", "Δ", "verdict")
+HEAD = ("variant", "n", "tok/s", "95 %", "Δ tok/s", "verdict")
 NONE = "–"
 SETTLED = frozenset({"faster", "slower", "same"})
 """Verdicts that allow a sentence on why."""

@@ -9,7 +9,7 @@ process. NCCL's own lines outrank everything: they come from inside the rank.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Final, TypeAlias
 
 import msgspec
@@ -23,6 +23,8 @@ INTERESTING: Final = ("NCCL_", "CUDA_", "VLLM_", "SGLANG_", "TORCH_NCCL_", "GLOO
 MOST_TOLD: Final = 64
 MOST_PROCESSES: Final = 1024
 """Variables that a process's NCCL lines may name, and processes that may: no log can make us hold more."""
+MOST_GONE: Final = 512
+"""Processes that have ended and are remembered: compilers live for a second, a server for weeks."""
 
 Told: TypeAlias = Mapping[int, Mapping[str, str]]
 """pid, as the log names it → variable → value."""
@@ -47,8 +49,8 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
     """Its number inside its own namespace: what its log lines say."""
 
 
-def first_sights(known: Mapping[int, Sight], processes: Iterable[Process]) -> Mapping[int, Sight]:
-    """What is known of each process now: an environment that was read intact is never given up.
+def first_sights(known: Mapping[int, Sight], processes: Collection[Process]) -> Mapping[int, Sight]:
+    """What is known of each process: an environment that was read intact is not given up while it lives.
 
     Returns ``known`` itself where nothing is new.
     """
@@ -63,7 +65,12 @@ def first_sights(known: Mapping[int, Sight], processes: Iterable[Process]) -> Ma
                 blanked=process.env_blanked,
                 inner_pid=process.nspid,
             )
-    return {**known, **fresh} if fresh else known
+    if not fresh:
+        return known
+    here = {process.pid for process in processes}
+    gone = [pid for pid in known if pid not in here]
+    forgotten = frozenset(gone[: max(0, len(gone) - MOST_GONE)])
+    return {pid: sight for pid, sight in {**known, **fresh}.items() if pid not in forgotten}
 
 
 def _better(before: Sight, process: Process) -> bool:

@@ -23,9 +23,11 @@ CLOCKS_S = 2.0
 def take_log(memory: Memory, frame: Log) -> Memory:
     """The next bytes of a log."""
     # Bytes found at the end of a backlog are as old as the file, not as new as our look at it.
-    written = min(frame.at, frame.mtime) if frame.mtime else frame.at
+    stamped = min(frame.at, frame.mtime) if frame.mtime else frame.at
 
     def take(server: ServerMemory) -> ServerMemory:
+        # A network disk stamps files by its own clock: what follows the end that we saw is younger than that.
+        written = max(stamped, server.level_at or 0.0) if _joined(frame) else stamped
         raw, hidden = strip(frame.raw, server.our_ports)
         reading, data = server.reading, raw
         if frame.break_ == "start":
@@ -46,6 +48,7 @@ def take_log(memory: Memory, frame: Log) -> Memory:
             reading=reading,
             source=source,
             line_open=line_open,
+            level_at=frame.at if _level(frame) else server.level_at,
             polls_hidden=server.polls_hidden + hidden,
             course=_course(server, reading, frame, written),
         )
@@ -69,9 +72,13 @@ def _level(frame: Log) -> bool:
     return frame.offset + len(frame.raw) >= frame.size
 
 
+def _joined(frame: Log) -> bool:
+    """They go on where the bytes before them ended."""
+    return frame.break_ in (None, "rotated")
+
+
 def _course(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> Course:
-    level = _level(frame)
-    joined = frame.break_ in (None, "rotated")
+    level, joined = _level(frame), _joined(frame)
     return follow(server.course, server.reading, reading, written, level=level, joined=joined)
 
 
@@ -80,7 +87,7 @@ def take_log_state(memory: Memory, frame: LogState) -> Memory:
 
     def take(server: ServerMemory) -> ServerMemory:
         source = replace(server.source, error=frame.error, size=frame.size, mtime=frame.mtime)
-        return replace(server, source=source)
+        return replace(server, source=source, level_at=server.level_at if frame.error else frame.at)
 
     return _for_log(memory, frame.path, take)
 

@@ -129,6 +129,9 @@ def _port_lamp(memory: ServerMemory, port: int | None, *, asks: bool) -> Lamp:
     stranger = memory.port_owner
     if stranger is not None:
         return Lamp(name="port", says="no", value=f"{port} belongs to {stranger.name} (pid {stranger.pid})")
+    if memory.shadowed:
+        value = f"{port} of a container's network, and of another server: not asked"
+        return Lamp(name="port", says="unknown", value=value)
     newest = max(memory.answers.values(), key=lambda answer: answer.at, default=None)
     if newest is None and not asks:
         return Lamp(name="port", says="unknown", value=f"{port} not asked: no Python")

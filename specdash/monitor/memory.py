@@ -88,12 +88,16 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     reading: LogReading
     line_open: bool = False
     """The last line of the log has not ended yet."""
+    level_at: float | None = None
+    """When its log was last read to its end: what comes next was written later."""
     seen_at: float
     """When it was first seen."""
     watched_since: float
     """Since when it has been looked at without a break of the link."""
     default_port: int | None = None
     port_owner: PortOwner | None = None
+    shadowed: bool = False
+    """It has a network of its own, and another server wants the same port: who answers there is not known."""
     cards: frozenset[int] = frozenset()
     """Cards on which it has ever owned memory."""
     gone_at: float | None = None
@@ -188,8 +192,8 @@ class Memory(Remembered, frozen=True, kw_only=True):
     """What earlier starts of a server's kind taught, by its key; whoever keeps a history fills it."""
     baselines: Mapping[str, int] = {}
     """Card's UUID → MiB that it showed in use without an owner, in an earlier session."""
-    dismissed: frozenset[str] = frozenset()
-    """Keys of alerts that were acknowledged."""
+    dismissed: Mapping[str, float] = {}
+    """Keys of alerts that are not told: acknowledged, or too many. When there was last cause for each."""
     snoozed: Mapping[str, float] = {}
     """Keys of alerts that may wait → until when."""
     alerts: tuple[Alert, ...] = ()

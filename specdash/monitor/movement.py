@@ -21,6 +21,8 @@ COMPILERS = frozenset({"ninja", "nvcc", "cicc", "ptxas", "cudafe++", "cc1plus", 
 _COMPILE_WORKER = "compile_worker"
 TITLE = "::"
 """Engines call their processes ``VLLM::EngineCore``, ``sglang::detokenizer``."""
+_IDLE = "ray::IDLE"
+"""Ray keeps workers that have no work and ends them as it likes: nobody misses them."""
 
 
 def take_family(memory: ServerMemory, family: Family, at: float) -> ServerMemory:
@@ -79,7 +81,10 @@ def _titled(family: Family, ranks: Mapping[int, str]) -> dict[int, str]:
     return {
         process.pid: called(process, "-")
         for process in family.members
-        if process.pid not in ranks and process.argv and TITLE in process.argv[0]
+        if process.pid not in ranks
+        and process.argv
+        and TITLE in process.argv[0]
+        and not process.argv[0].startswith(_IDLE)
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain
 from typing import Any
 
 import msgspec
@@ -40,6 +39,9 @@ from specdash.monitor.state import Link as LinkState
 MEMORY_STEP_MIB = 64
 """A card's memory must grow by this much to count as a sign of life."""
 
+OVER_S = 300.0
+"""What was acknowledged is told again only when there was no cause for it for so long."""
+
 SNOOZE_S = 600.0
 """A snoozed alert comes back after so long."""
 
@@ -72,7 +74,7 @@ def observe(memory: Memory, frame: AnyFrame) -> Memory:
 def acknowledge(memory: Memory, key: str) -> Memory:
     """The operator has seen this alert."""
     kept = tuple(alert for alert in memory.alerts if alert.key != key)
-    memory = replace(memory, alerts=kept, dismissed=memory.dismissed | {key})
+    memory = replace(memory, alerts=kept, dismissed={**memory.dismissed, key: memory.picture.now})
     return _repaint(memory, memory.picture.now, memory.picture)
 
 
@@ -120,14 +122,15 @@ def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     servers = tuple(server for server, _ in painted)
     portraits = {server.key: server for server in servers}
     drawn = {server.key: drawn for server, drawn in painted}
-    fresh = chain(
-        alerts.of_link(before, memory.picture, now),
-        alerts.notice(dict(memory.portraits), servers, gpus, now),
-        _kernel_alerts(memory, gpus, now),
-        filter(None, (alerts.of_port(server, portraits[server.key], now) for server in memory.servers)),
-    )
+    fresh = [
+        *alerts.of_link(before, memory.picture, now),
+        *alerts.notice(dict(memory.portraits), servers, gpus, now),
+        *_kernel_alerts(memory, gpus, now),
+        *filter(None, (alerts.of_port(server, portraits[server.key], now) for server in memory.servers)),
+    ]
     known = alerts.of_now(memory.alerts, before, memory.picture)
-    kept = alerts.keep(known, fresh, memory.dismissed)
+    kept = alerts.keep(known, iter(fresh), frozenset(memory.dismissed))
+    memory = _untold(memory, known, fresh, kept, now)
     alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
     shown = alerts.standing(kept, memory.snoozed, portraits, now)
     picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=shown)
@@ -136,6 +139,21 @@ def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     picture = replace(picture, events=happened(before, picture, new))
     remembered = tuple(_marked(server, portraits[server.key], now) for server in memory.servers)
     return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, alerts=kept, picture=picture)
+
+
+def _untold(
+    memory: Memory,
+    known: tuple[Alert, ...],
+    fresh: list[Alert],
+    kept: tuple[Alert, ...],
+    now: float,
+) -> Memory:
+    """Which of what there is cause for is not told; what has no cause any more may be news one day."""
+    told = {alert.key for alert in kept}
+    here = {alert.key: now for alert in (*known, *fresh) if alert.key not in told}
+    lately = {key: at for key, at in memory.dismissed.items() if now - at < OVER_S}
+    snoozed = {key: until for key, until in memory.snoozed.items() if key in told}
+    return replace(memory, dismissed={**lately, **here}, snoozed=snoozed)
 
 
 def _kernel_alerts(memory: Memory, gpus: tuple[Gpu, ...], now: float) -> Iterable[Alert]:
@@ -232,17 +250,17 @@ def _health(memory: Memory, frame: Health) -> Memory:
     return replace(memory, picture=replace(memory.picture, health=health))
 
 
-def _note_growth(server: ServerMemory, before: Any, now: dict[int, CardMemory], at: float) -> ServerMemory:
+def _note_growth(
+    server: ServerMemory, before: Mapping[int, CardMemory], now: Mapping[int, CardMemory], at: float
+) -> ServerMemory:
     """A card that this server owns memory of has grown by a step that counts."""
     mine = {i for i, card in now.items() if any(o.server == server.key for o in card.gpu.owners)}
     if not mine <= server.cards:
         server = replace(server, cards=server.cards | mine)
     for index in mine:
-        card = now[index]
-        used, earlier = card.gpu.card.used_mib, before.get(index)
-        if used is None or earlier is None:
-            continue
-        if used - (earlier.gpu.card.used_mib or used) >= MEMORY_STEP_MIB:
+        used = now[index].gpu.card.used_mib
+        was = before[index].gpu.card.used_mib if index in before else None
+        if used is not None and was is not None and used - was >= MEMORY_STEP_MIB:
             return replace(server, moved=replace(server.moved, memory_at=at))
     return server
 
@@ -250,7 +268,7 @@ def _note_growth(server: ServerMemory, before: Any, now: dict[int, CardMemory], 
 def _http(memory: Memory, frame: Http) -> Memory:
     servers = tuple(
         polling.take_answer(server, frame)
-        if server.key == frame.server and server.port_owner is None
+        if server.key == frame.server and server.port_owner is None and not server.shadowed
         else server
         for server in memory.servers
     )

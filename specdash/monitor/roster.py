@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 
-from specdash.monitor.address import listeners, port_owner
+from specdash.monitor.address import address, listeners, listens_itself, port_owner
 from specdash.monitor.frames import Processes
 from specdash.monitor.learning import begin_course
 from specdash.monitor.logsource import log_source
@@ -48,7 +50,10 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     ]
     servers.extend(_kept(gone, memory))
     listening = listeners(frame.list)
-    servers = [_on_its_port(one, port_owner(one, listening, frame.at)) for one in servers]
+    shadowed = _shadowed(servers)
+    servers = [
+        _on_its_port(one, port_owner(one, listening, frame.at), one.key in shadowed) for one in servers
+    ]
     owned = belonging(tuple(servers))
     cards = {
         index: replace(card, gpu=relabel(card.gpu, table, owned)) for index, card in memory.cards.items()
@@ -65,11 +70,31 @@ def _kept(gone: list[ServerMemory], memory: Memory) -> list[ServerMemory]:
     return [*unseen, *ordered[-_GONE_KEPT:]]
 
 
-def _on_its_port(server: ServerMemory, owner: PortOwner | None) -> ServerMemory:
+def _shadowed(servers: list[ServerMemory]) -> frozenset[str]:
+    """Servers in a network of their own that want a port which another one here wants, too.
+
+    A container's port may be published under another number; who answers here under its own is not known.
+    """
+    living = [server for server in servers if server.gone_at is None]
+    wanted = Counter(address(server)[0] for server in living)
+    return frozenset(
+        server.key
+        for server in living
+        if server.family.main.other_net
+        and (port := address(server)[0]) is not None
+        and wanted[port] > 1
+        and not listens_itself(server, port)
+    )
+
+
+def _on_its_port(server: ServerMemory, owner: PortOwner | None, shadowed: bool) -> ServerMemory:
     """What was answered on a port of somebody else was no answer of this server."""
-    if owner is None:
-        return replace(server, port_owner=None) if server.port_owner is not None else server
-    return replace(server, port_owner=owner, answers={}, good_at={}, lacks=frozenset())
+    if (owner, shadowed) == (server.port_owner, server.shadowed) == (None, False):
+        return server
+    server = replace(server, port_owner=owner, shadowed=shadowed)
+    if owner is None and not shadowed:
+        return server
+    return replace(server, answers={}, good_at={}, lacks=frozenset())
 
 
 def _orphans_of(
@@ -78,11 +103,11 @@ def _orphans_of(
     """The server whose workers these are, where its main process has gone."""
     if not family.orphaned:
         return None
-    pids = {family.main.pid, *(process.pid for process in family.members)}
+    left = {(process.pid, process.start) for process in (family.main, *family.members)}
     for server in known.values():
         main = table.get(server.family.main.pid)
         dead = main is None or main.state == "Z" or main.start != server.family.main.start
-        if dead and pids & {p.pid for p in server.family.members}:
+        if dead and left & {(process.pid, process.start) for process in server.family.members}:
             return server
     return None
 
@@ -122,14 +147,16 @@ def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
     inside = host is not None and host.container is not None and not host.host_pids
     source = log_source(family.main, memory.given_log, inside=inside)
     reading = begin(memory.rules.grammars, family.engine)
-    earlier = max((s.reading.lines for s in memory.servers if s.source.path == source.path), default=0)
-    if earlier and source.path is not None:
+    writers = [one for one in memory.servers if one.source.path == source.path is not None]
+    earlier = max((one.reading.lines for one in writers), default=0)
+    if earlier:
         reading = replace(reading, lines=earlier, earlier=earlier)
     port = next((t.default_port for t in memory.rules.titles if t.engine == family.engine), None)
     fresh = ServerMemory(
         family=family,
         source=source,
         reading=reading,
+        level_at=max((one.level_at for one in writers if one.level_at is not None), default=None),
         seen_at=at,
         watched_since=at,
         default_port=port,

@@ -30,7 +30,7 @@ def wants(memory: Memory) -> Wants:
         ready = portrait is not None and portrait.state in ("ready", "degraded", "stalled")
         if port is not None and not listens_itself(server, port):
             ports.add(port)
-        ours = not server.family.orphaned and server.port_owner is None
+        ours = not server.family.orphaned and server.port_owner is None and not server.shadowed
         plan = polling.plan(server, port, bind, ready=ready) if ours else None
         if plan is not None:
             polls.append(plan)

@@ -33,8 +33,8 @@ PREFIX = re.compile(r"([A-Za-z]\w*)::")
 """How the engines' workers are titled: ``VLLM::Worker_TP0``, ``sglang::scheduler_TP0``."""
 OFFSHOOT = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside its workers."""
-SHARED_CGROUP = re.compile(r"^/?$|/(session-[^/]*\.scope|user@[^/]*\.service|user-[^/]*\.slice|init\.scope)$")
-"""Control groups of a login or of the whole machine: they hold whatever a user started."""
+SHARED_CGROUP = re.compile(r"^/?$|/(session-[^/]*\.scope|user@[^/]*\.service|[^/]*\.slice|init\.scope)$")
+"""Control groups of a login, of all logins or of the whole machine: they hold whatever anybody started."""
 
 
 def family(acts: "Acts", request: "Json") -> "Json":
@@ -155,13 +155,20 @@ class Family(object):
                 pass
 
     def _by_cgroup(self) -> None:
-        """A control group whose oldest process belongs is the server's own: it has nobody else in it."""
+        """A control group whose oldest process belongs is the server's own: it has nobody else in it.
+
+        One that holds our own login is not: what sshd starts may lie in its unit, and outlive its restart.
+        """
         groups: "dict[str, list[int]]" = {}
         for pid in self._census.stats:
             groups.setdefault(cgroup_of(self._acts.host, pid), []).append(pid)
         for name, pids in groups.items():
             oldest = min(pids, key=lambda pid: (self._census.stats[pid].start, pid))
-            if oldest in self.how and not SHARED_CGROUP.search(name):
+            if (
+                oldest in self.how
+                and not SHARED_CGROUP.search(name)
+                and not self._census.ours.intersection(pids)
+            ):
                 for pid in pids:
                     self._add(pid, "cgroup")
 

@@ -126,15 +126,19 @@ def status(data: bytes) -> "tuple[int, int | None]":
 
 
 def cgroup(data: bytes) -> "str | None":
-    """The path of the unified hierarchy, else that of the memory controller, else the first."""
+    """Where whoever manages the process has put it: not at the root, and not loosely in a slice.
+
+    Job managers use the memory controller's tree; where that is not divided, systemd's hierarchy tells.
+    """
     paths = {}
     for line in data.decode("utf-8", "replace").splitlines():
         parts = line.split(":", 2)
         if len(parts) == 3:
             paths[parts[1]] = parts[2]
-    for controller in ("", "memory", "name=systemd"):
-        if paths.get(controller, "/") != "/":
-            return paths[controller]
+    for controller in ("memory", "", "name=systemd", "pids"):
+        path = paths.get(controller, "/")
+        if path != "/" and not path.endswith(".slice"):
+            return path
     return next(iter(paths.values()), None)
 
 

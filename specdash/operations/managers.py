@@ -88,16 +88,3 @@ def _systemd(path: str) -> Manager | None:
         return None
     command = ("systemctl", "--user", "stop", unit) if user else ("systemctl", "stop", unit)
     return Manager(name="systemd", what=f"unit {unit}", stop=command)
-
-
-def path_of(text: str) -> str | None:
-    """The cgroup path in ``/proc/PID/cgroup``: unified hierarchy first, then systemd's, then any."""
-    paths: dict[str, str] = {}
-    for line in text.splitlines():
-        parts = line.split(":", 2)
-        if len(parts) == 3:
-            paths[parts[1]] = parts[2]
-    for controller in ("", "name=systemd", "memory", "pids"):
-        if paths.get(controller, "/") != "/":
-            return paths[controller]
-    return next(iter(paths.values()), None)

@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
+from specdash.agent import procfs
 from specdash.errors import RequestError
 from specdash.intake.rules import default_rules
 from specdash.monitor.servers import Titles
 from specdash.monitor.state import Server
 from specdash.operations.acts import Hands
-from specdash.operations.managers import Manager, path_of, recognise
+from specdash.operations.managers import Manager, recognise
 from specdash.operations.replies import Family, Member
 from specdash.operations.work import Target
 
@@ -79,7 +80,8 @@ async def look(hands: Hands, server: Server) -> Sight:
     reader = _Reader(hands, server.pid)
     argv = tuple(part for part in (await reader.text("cmdline") or "").split("\0") if part)
     env = await reader.environment()
-    cgroup = path_of(await reader.text("cgroup") or "") if not _simulated(hands) else None
+    groups = (await reader.text("cgroup") or "").encode("utf-8", "surrogateescape")
+    cgroup = procfs.cgroup(groups) if not _simulated(hands) else None
     cwd = await reader.cwd()
     run = (env or {}).get("SPECDASH_RUN")
     if run:

@@ -215,6 +215,9 @@ def test_another_users_children_are_found_and_named(hands: Hands, begin: Begin) 
         ("/docker/" + "0123456789ab" * 5 + "cdef", "server", True),
         ("/system.slice/vllm.service", "stranger", False),
         ("/user.slice/user-0.slice/session-3.scope", "server", False),
+        # An old kernel puts every login of every user into one.
+        ("/user.slice", "server", False),
+        ("/system.slice", "server", False),
         ("/", "server", False),
     ],
 )
@@ -232,6 +235,22 @@ def test_a_control_group_counts_only_when_it_is_the_servers_own(
     request = {"r": "family", "pids": [{"pid": made["server"], "start": start_of(made["server"])}]}
     found = members(families.family(acts, request))
     assert (made["stranger"] in found) is taken
+
+
+def test_a_control_group_with_our_own_login_in_it_is_not_the_servers(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without logind whatever a login starts lies in ``ssh.service``, and sshd itself may be younger."""
+    server, stranger = (begin(sys.executable, "-c", SLEEP).pid for _ in range(2))
+    mine = {server, stranger, os.getpid()}
+    group = "/system.slice/ssh.service"
+    monkeypatch.setattr(families, "cgroup_of", lambda _, pid: group if pid in mine else "/other")
+    monkeypatch.setattr(
+        families, "min", lambda pids, key: server if server in pids else min(pids), raising=False
+    )
+    acts = Acts(Host(), {}, lambda _: None, lambda _: None)
+    found = members(families.family(acts, {"pids": [{"pid": server, "start": start_of(server)}]}))
+    assert stranger not in found
 
 
 def _ticks() -> int:

@@ -95,6 +95,17 @@ def test_the_inner_pid_of_a_container_is_known() -> None:
     [
         (b"0::/system.slice/vllm.service\n", "/system.slice/vllm.service"),
         (b"4:memory:/docker/abc\n1:name=systemd:/x\n0::/\n", "/docker/abc"),
+        # Kernels of the first hierarchy: a login, a unit, a job of Slurm.
+        (
+            b"9:memory:/user.slice\n8:pids:/user.slice\n1:name=systemd:/user.slice/user-7.slice/session-3.scope\n",
+            "/user.slice/user-7.slice/session-3.scope",
+        ),
+        (b"9:memory:/system.slice\n1:name=systemd:/system.slice/a.service\n", "/system.slice/a.service"),
+        (
+            b"9:memory:/slurm/uid_7/job_4711/step_0\n1:name=systemd:/system.slice/slurmd.service\n"
+            b"0::/system.slice/slurmd.service\n",
+            "/slurm/uid_7/job_4711/step_0",
+        ),
         (b"0::/\n", "/"),
         (b"", None),
     ],

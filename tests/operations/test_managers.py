@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specdash.operations.managers import path_of, recognise
+from specdash.operations.managers import recognise
 
 ID = "3f2a" + "0" * 60
 
@@ -73,10 +73,3 @@ def test_supervisord_is_known_by_the_parent_and_the_environment() -> None:
 def test_inside_a_container_its_own_manager_is_out_of_reach() -> None:
     assert recognise(f"/docker/{ID}", container="docker") is None
     assert recognise("/system.slice/sglang.service", container="lxc") is None
-
-
-def test_the_path_of_a_control_group_is_found_in_both_hierarchies() -> None:
-    assert path_of("0::/system.slice/a.service\n") == "/system.slice/a.service"
-    old = "12:memory:/docker/x\n3:cpu:/\n1:name=systemd:/system.slice/a.service\n0::/\n"
-    assert path_of(old) == "/system.slice/a.service"
-    assert path_of("") is None

@@ -33,7 +33,8 @@ def send(rule: Notify, title: str, body: str) -> None:
         known = post.add(where)
         taken = known and post.notify(title=title, body=body)
     except Exception as error:  # of a library's many plugins; its words may hold the address
-        raise SpecdashError(f"apprise failed ({type(error).__name__})") from None
+        words = f"apprise failed ({type(error).__name__})"
+        raise SpecdashError(words, "is the address whole? specdash notify --test tries it") from None
     if not known:
         raise SpecdashError(
             "the address is none that apprise knows", "its list: github.com/caronc/apprise/wiki"

@@ -139,10 +139,11 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
     if script_of(given, profile) is not None:
         raise click.UsageError("a command of your own runs on a host: name the host, not a URL")
     if given["key_env"] is not None and not os.environ.get(given["key_env"], "").strip():
-        raise click.UsageError(f"--key-env: the variable {given['key_env']} is not set here")
+        raise click.UsageError(f"--key-env: the variable {given['key_env']} is not set here: export it")
     looked = await look(loads[0])
     if looked.error is not None:
-        raise SpecdashError(f"nobody answers at {loads[0].url}: {looked.error}")
+        said = f"nobody answers at {loads[0].url}: {looked.error}"
+        raise SpecdashError(said, "is the server up, and is this its port?")
     if not looked.counters:
         loads, repeat = loads_of(target, given, profile, counters=False)
     variant = given["variant"] or looked.variant or ("speculation" if looked.speculates else "baseline")

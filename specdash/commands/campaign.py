@@ -223,7 +223,10 @@ class Campaign:
         if any(run.run.cancelled for run in runs):
             raise SpecdashError("stopped", "the same command goes on from here")
         if any(run.id is None for run in runs):
-            raise SpecdashError("a run could not be kept, and a campaign lives on what it keeps")
+            raise SpecdashError(
+                "a run could not be kept, and a campaign lives on what it keeps",
+                "mend what is said above; the same command goes on from here",
+            )
 
     def _lives(self, place: Place) -> bool:
         """The start of the server that the last runs were made with is still there."""

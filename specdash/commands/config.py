@@ -47,7 +47,9 @@ def check(file: Path | None, as_json: bool) -> None:
 
     path = find(file)
     if path is None:
-        raise SpecdashError("there is no profile", "specdash init TARGET writes one; specdash config path")
+        raise SpecdashError(
+            "there is no profile", "specdash init TARGET writes one; specdash config path says where"
+        )
     profile, mistakes = _examined(path)
     if as_json:
         rows = [{"line": m.line, "key": m.key, "says": m.says} for m in mistakes]

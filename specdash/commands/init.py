@@ -93,7 +93,7 @@ def _keep(text: str, output: str, document: dict[str, Any] | None) -> None:
         except FileExistsError:
             raise _exists(output) from None
         except OSError as error:
-            raise SpecdashError(f"{output}: {error.strerror}") from None
+            raise SpecdashError(f"{output}: {error.strerror}", "--output FILE writes elsewhere") from None
     if document is not None:
         file_ = None if output == STDOUT else output
         click.echo(json.dumps({"schema": 1, "file": file_, **document, "profile": text}, ensure_ascii=False))

@@ -121,7 +121,9 @@ def _create(path: Path) -> BinaryIO:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise RecordingError(f"{path} exists already", "a recording never overwrites a file") from None
+        raise RecordingError(
+            f"{path} exists already", "name another: a recording never overwrites a file"
+        ) from None
     except OSError as error:
         raise RecordingError(f"cannot write {path}: {error.strerror or error}") from None
     return os.fdopen(descriptor, "wb", buffering=0)
@@ -166,7 +168,7 @@ class Recording:
 
 
 def _header(path: Path) -> Header:
-    nothing = RecordingError(f"{path} is no recording of specdash")
+    nothing = RecordingError(f"{path} is no recording of specdash", "connect --record FILE makes one")
     try:
         first = next(_lines(path), b"")
         schema = msgspec.json.decode(first, type=_AnySchema).schema

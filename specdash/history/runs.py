@@ -81,7 +81,8 @@ class Runs(Store):
             text = unpacker.decompress(row[0], MOST_RAW)
             return tuple(decode(line) for line in text.split(b"\n") if line)
         except (zlib.error, ValueError) as error:
-            raise HistoryError(f"the records of run {number} are damaged: {error}") from error
+            hint = f"specdash runs delete {number} takes it away"
+            raise HistoryError(f"the records of run {number} are damaged: {error}", hint) from error
 
     def rename(self, number: int, name: str) -> None:
         """Call a run something. Raises ``HistoryError`` where there is none of this number."""

@@ -263,7 +263,8 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise HistoryError(f"{self.path}: {error}") from error
+            hint = "try again: another specdash may be writing; else mend its rights"
+            raise HistoryError(f"{self.path}: {error}", hint) from error
         except sqlite3.DatabaseError as error:
             raise HistoryError(
                 f"{self.path} is damaged: {error}", "move it away: a new one is made at the next start"

@@ -84,7 +84,9 @@ class Journal:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise SpecdashError(f"{plan.summary()}: another specdash carries this out") from None
+            raise SpecdashError(
+                f"{plan.summary()}: another specdash carries this out", "wait until it is done"
+            ) from None
         record = Record(path, descriptor)
         if fresh:
             record._write({"plan": msgspec.to_builtins(scrub(plan))})

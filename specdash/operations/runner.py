@@ -199,7 +199,9 @@ class Runner:
         host = hands.state.host
         planned = plan.boot if step.place == "host" else plan.outside_boot
         if host is not None and planned and host.boot != planned:
-            raise RequestError("the host was rebooted since this was planned: nothing of it applies any more")
+            raise RequestError(
+                "the host was rebooted since this was planned: nothing of it applies any more, plan it anew"
+            )
         lock = await hands.lock(self._who, _what(plan))
         if not lock.held:
             raise RequestError(_busy(lock.by.who, lock.by.what) if lock.by else "the host was taken over")
@@ -239,4 +241,4 @@ def _what(plan: Plan) -> str:
 
 
 def _busy(who: str, what: str) -> str:
-    return f"{who} is at work on this host ({what}): one operation at a time"
+    return f"{who} is at work on this host ({what}): one operation at a time, wait for it"

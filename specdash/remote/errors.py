@@ -56,7 +56,10 @@ FAILURES: dict[str, Failure] = {
         "a firewall may drop the packets, or the host is down",
         retry=True,
     ),
-    "ssh_not_ssh": Failure("{host}: what answers on port {port} does not speak SSH ({detail})"),
+    "ssh_not_ssh": Failure(
+        "{host}: what answers on port {port} does not speak SSH ({detail})",
+        "is that the port of sshd? --port names another",
+    ),
     "ssh_config_divergence": Failure(
         "{host}: the ssh configuration cannot be used: {detail}",
         "mend it, or name another file with --ssh-config, or use --via-openssh",
@@ -69,7 +72,9 @@ FAILURES: dict[str, Failure] = {
     "ssh_no_common_algorithm": Failure(
         "{host}: no common algorithm with its sshd ({detail})", "an old sshd may need --via-openssh"
     ),
-    "ssh_proxy_command": Failure("{host}: the ProxyCommand ended: {detail}", retry=True),
+    "ssh_proxy_command": Failure(
+        "{host}: the ProxyCommand ended: {detail}", "run it by itself: it says why", retry=True
+    ),
     "ssh_jump_forward": Failure(
         "{host}: the jump host does not lead to {address} port {port} ({detail})",
         "is it reachable from there, and does the jump host allow TCP forwarding?",
@@ -94,7 +99,7 @@ FAILURES: dict[str, Failure] = {
         "{host}: its host certificate is not accepted: {detail}",
         "the @cert-authority line in known_hosts and the certificate must agree",
     ),
-    "ssh_known_hosts_parse": Failure("{host}: {file} cannot be read: {detail}"),
+    "ssh_known_hosts_parse": Failure("{host}: {file} cannot be read: {detail}", "mend its rights"),
     # Logging in
     "ssh_auth": Failure("{host}: {user} may not log in; {tried}", "{advice}"),
     "ssh_auth_agent": Failure(
@@ -120,7 +125,7 @@ FAILURES: dict[str, Failure] = {
     ),
     "ssh_stdout_polluted": Failure(
         "{host}: more than 1 MiB of other output came before our command: {detail}",
-        "a start-up file of the shell prints without end",
+        "mend the start-up file of the shell that prints it",
     ),
     "ssh_slow_start": Failure(
         "{host}: our command did not start within {seconds:g} s{detail}",
@@ -131,7 +136,11 @@ FAILURES: dict[str, Failure] = {
         "{host}: neither Python 3.6 or newer nor nvidia-smi was found there",
         "install python3 on the host, or the driver's programs",
     ),
-    "ssh_agent_failed": Failure("{host}: the agent ended at once ({exit}){detail}", retry=True),
+    "ssh_agent_failed": Failure(
+        "{host}: the agent ended at once ({exit}){detail}",
+        "does python3 start there? try it by ssh",
+        retry=True,
+    ),
     # Losing it
     "ssh_connection_dead": Failure("{host}: {detail}", retry=True),
     "ssh_no_openssh": Failure("{host}: there is no ssh program here", "leave out --via-openssh"),
@@ -139,7 +148,9 @@ FAILURES: dict[str, Failure] = {
         "{host}: ssh says: {detail}",
         "a reconnect never asks: press r to be asked, or log in once with ssh itself",
     ),
-    "local_start": Failure("local: the agent could not be started: {detail}"),
+    "local_start": Failure(
+        "local: the agent could not be started: {detail}", "is the program there that it names?"
+    ),
 }
 
 

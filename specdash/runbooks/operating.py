@@ -45,7 +45,7 @@ async def operate(doing: Doing) -> Outcome:
 
 async def _preflight(doing: Doing) -> Outcome:
     if doing.operations is None:
-        raise SpecdashError("how it is started is not known here")
+        raise SpecdashError("how it is started is not known here", "specdash init TARGET writes a profile")
     spec = doing.step.spec
     living = next((s for s in doing.state.servers if s.gone_at is None), None)
     lines = await doing.operations.check(living, variant=spec.variant, forced=frozenset(spec.force))

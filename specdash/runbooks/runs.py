@@ -172,7 +172,9 @@ class Runs:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(descriptor)
-            raise SpecdashError(f"{run.name}: another specdash is at work on this run") from None
+            raise SpecdashError(
+                f"{run.name}: another specdash is at work on this run", "wait until it is done"
+            ) from None
         file = RunFile(path, descriptor)
         if fresh:
             file.write({"run": msgspec.to_builtins(run)})

@@ -251,4 +251,5 @@ def test_a_plugin_that_breaks_is_one_line_without_the_address(monkeypatch: pytes
     monkeypatch.setenv("PHONE_URL", SECRET)
     with pytest.raises(SpecdashError) as told:
         sending.send(PHONE, "t", "b")
-    assert str(told.value) == "apprise failed (RuntimeError)"
+    assert told.value.message == "apprise failed (RuntimeError)"
+    assert SECRET not in str(told.value)

@@ -74,7 +74,7 @@ def test_what_is_no_recording_is_refused_in_one_line(
     path.write_text("INFO hello\n")
     code, out, err = specdash(capsys, "replay", str(path), "--plain")
     assert (code, out) == (2, "")
-    assert err == f"specdash: {path} is no recording of specdash\n"
+    assert err == f"specdash: {path} is no recording of specdash (connect --record FILE makes one)\n"
 
 
 def test_a_screenshot_that_cannot_be_written_is_said(capsys: pytest.CaptureFixture[str]) -> None:

@@ -46,7 +46,7 @@ def launch_of(state: HostState, sight: Sight) -> Found:
     launch = Launch(
         name=server.name,
         engine=server.engine,
-        argv=sight.argv,
+        argv=() if how == "process" and _elsewhere(sight.manager) else sight.argv,
         env={} if how != "process" else _environment(sight.env),
         whole_env=how == "process" and sight.env is not None,
         cwd=sight.cwd if how == "process" else None,
@@ -64,9 +64,14 @@ def _way(manager: Manager | None) -> tuple[How, str | None]:
     """Whoever stopped it starts it again."""
     if manager is not None and manager.name == "systemd" and "--user" not in manager.stop:
         return "systemd", manager.stop[-1]
-    if manager is not None and manager.name == "docker":
+    if manager is not None and manager.name == "docker" and manager.stop:
         return "docker", manager.stop[-1]
     return "process", None
+
+
+def _elsewhere(manager: Manager | None) -> bool:
+    """Its command line means nothing on the host: it was given inside a container."""
+    return manager is not None and manager.name in ("docker", "podman", "kubernetes")
 
 
 def _environment(env: dict[str, str] | None) -> dict[str, str]:

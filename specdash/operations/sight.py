@@ -27,6 +27,9 @@ SESSION_ONLY = frozenset(
 """Variables of the login or unit that a server was started from: not part of how it is started."""
 
 
+LET_IN = "it was let into that by `exec` and is ended alone, the container goes on; start it again in there"
+
+
 class Sight(msgspec.Struct, frozen=True, kw_only=True):
     """One server, looked at closely."""
 
@@ -90,6 +93,8 @@ async def look(hands: Hands, server: Server) -> Sight:
     parent = await reader.comm(main.ppid) if main and main.ppid > 1 else ""
     host = hands.state.host
     manager = recognise(cgroup, parent=parent, env=env, container=host.container if host else None)
+    if manager is not None and manager.name in ("docker", "podman") and await reader.was_let_in():
+        manager = msgspec.structs.replace(manager, stop=(), advice=LET_IN)
     return Sight(
         server=server, family=family, manager=manager, parent=parent, argv=argv, env=env, cwd=cwd,
         missing=tuple(reader.missing),
@@ -145,6 +150,26 @@ class _Reader:
             self.missing.append("its folder")
             return None
         return real
+
+    async def was_let_in(self) -> bool:
+        """By ``docker exec``: nothing above it is its container's first process."""
+        pid, depth = self._pid, 0
+        while pid > 1:
+            status = await self._status(pid)
+            numbers = status.get("NSpid", "").split()
+            if not numbers or numbers[-1] == "1":
+                return False
+            if len(numbers) < depth:
+                return True
+            pid, depth = int(status.get("PPid", 0)), len(numbers)
+        return False  # it has the host's numbers, or they are not known
+
+    async def _status(self, pid: int) -> dict[str, str]:
+        try:
+            text = (await self._hands.read_file(f"/proc/{pid}/status")).bytes.decode("utf-8", "replace")
+        except RequestError:
+            return {}
+        return dict(line.partition(":")[::2] for line in text.splitlines())
 
     async def comm(self, pid: int) -> str:
         """The short name of another process; empty where it cannot be read."""

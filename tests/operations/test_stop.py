@@ -8,11 +8,14 @@ import pytest
 
 from specdash.errors import SpecdashError
 from specdash.operations import stop
+from specdash.operations.acts import Hands
+from specdash.operations.found import launch_of
 from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
 from specdash.operations.replies import Row
 from specdash.operations.rules import Rules
 from specdash.operations.runner import Runner
+from specdash.operations.sight import look
 from specdash.operations.stop import closed_to_us
 from tests.operations.conftest import Carry
 from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, server, sglang
@@ -199,6 +202,12 @@ async def test_a_managed_server_is_stopped_by_its_manager_first(host: FakeHost, 
     assert plan.ok
 
 
+async def test_what_podman_started_is_not_started_again_on_the_bare_host(host: FakeHost) -> None:
+    found = sglang(host)
+    host.files["/proc/100/cgroup"] = f"0::/machine.slice/libpod-{'ab' * 32}.scope/container\n".encode()
+    assert not launch_of(host.state, await look(Hands(host), found)).launch.argv
+
+
 async def test_where_the_manager_refuses_no_signal_is_sent_behind_its_back(
     host: FakeHost, carry: Carry
 ) -> None:
@@ -210,6 +219,34 @@ async def test_where_the_manager_refuses_no_signal_is_sent_behind_its_back(
     assert "docker: failed" in plan.failed.evidence
     forced = await stop.prepare(host, found, rules=Rules(forced=("manager",)))
     assert forced.steps[0].preview[0].startswith("SIGTERM 100")
+
+
+@pytest.mark.parametrize(
+    ("above", "stopped"),
+    [
+        ({100: (1, [100, 1])}, True),
+        ({100: (60, [100, 7]), 60: (50, [60, 1])}, True),
+        ({100: (60, [100, 37]), 60: (50, [60, 30]), 50: (1, [50])}, False),
+        ({100: (1, [100])}, True),
+        ({}, True),
+    ],
+    ids=["its first process", "below that", "docker exec", "the host's pids", "not known"],
+)
+async def test_a_container_into_which_a_server_was_only_let_is_not_stopped(
+    host: FakeHost, above: dict[int, tuple[int, list[int]]], stopped: bool
+) -> None:
+    found = sglang(host)
+    host.files["/proc/100/cgroup"] = f"0::/system.slice/docker-{'ab' * 32}.scope\n".encode()
+    for pid, (parent, numbers) in above.items():
+        pids = "\t".join(map(str, numbers))
+        host.files[f"/proc/{pid}/status"] = f"Name:\tx\nPPid:\t{parent}\nNSpid:\t{pids}\n".encode()
+    plan = await stop.prepare(host, found)
+    assert (plan.steps[0].preview == ("docker stop abababababab",)) is stopped
+    if not stopped:
+        assert plan.steps[0].preview[0].startswith("SIGTERM 100")
+        assert any("let into" in line and "goes on" in line for line in plan.warnings)
+        # How docker would start it again is not how it was started, and on the host it never ran.
+        assert not launch_of(host.state, await look(Hands(host), found)).launch.argv
 
 
 async def test_memory_that_takes_a_minute_to_fall_is_waited_for(host: FakeHost, carry: Carry) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from specdash.monitor.documents import Verdict
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.owners import OUTSIDE
 from specdash.monitor.spans import ago
@@ -160,7 +161,12 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
 
 def unexplained(server: Server) -> bool:
     """It is gone and nothing was seen that says why: somebody may have ended it, or it died unheard."""
-    return server.state == "crashed" and any(one.value.endswith(UNSEEN) for one in server.verdict.reasons)
+    return server.state == "crashed" and unseen(server.verdict)
+
+
+def unseen(verdict: Verdict) -> bool:
+    """Its evidence ends with the main process gone."""
+    return any(one.value.endswith(UNSEEN) for one in verdict.reasons)
 
 
 def _took(server: Server) -> str:

@@ -1,10 +1,13 @@
-"""One glyph for each state, the same wherever a state is shown."""
+"""One glyph and one name for each state, the same wherever a state is shown."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from specdash.monitor.words import State
+from specdash.monitor.alerts import unexplained
+from specdash.monitor.serverparts import Mark
+from specdash.monitor.state import Server
+from specdash.monitor.words import Severity, State
 
 STATE_GLYPHS: Final[dict[State, str]] = {
     "ready": "●",
@@ -14,6 +17,10 @@ STATE_GLYPHS: Final[dict[State, str]] = {
     "stopped": "■",
     "unknown": "?",
 }
+MARK_GLYPHS: Final[dict[Mark, str]] = {
+    "pending": "○", "active": "◐", "done": "✓", "reached": "■", "failed": "✖", "skipped": "–",
+}  # fmt: skip
+SEVERITY_GLYPHS: Final[dict[Severity, str]] = {"info": "·", "warning": "▲", "error": "✖"}
 ON_ITS_WAY: Final = "◐"
 UNPROVEN: Final = "○"
 
@@ -23,3 +30,15 @@ def state_glyph(state: State, *, proven: bool) -> str:
     if state == "ready" and not proven:
         return UNPROVEN
     return STATE_GLYPHS.get(state, ON_ITS_WAY)
+
+
+def server_glyph(server: Server) -> str:
+    """As its state; one that is gone while nothing tells why is not accused: it warns, as its alert does."""
+    if unexplained(server):
+        return SEVERITY_GLYPHS["warning"]
+    return state_glyph(server.state, proven=server.proven)
+
+
+def state_name(server: Server) -> str:
+    """Its state in one word; ``gone`` where nothing was seen that says why."""
+    return "gone" if unexplained(server) else server.state

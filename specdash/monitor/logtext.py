@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from specdash.monitor.case import Judged
 from specdash.monitor.documents import Milestone
-from specdash.monitor.glyphs import state_glyph
+from specdash.monitor.glyphs import MARK_GLYPHS, SEVERITY_GLYPHS, state_glyph
 from specdash.monitor.logverdict import FILE, RECENT_S
 from specdash.monitor.rail import steps
 from specdash.monitor.reading import LogReading
@@ -16,8 +16,6 @@ from specdash.monitor.signs import in_words as reason_in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.words import PHASE_TITLES
 from specdash.sanitise import clean_line
-
-_MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
 
 
 def in_words(reading: LogReading, judged: Judged, *, milestones: bool = False) -> Iterator[str]:
@@ -83,7 +81,7 @@ def _about(reading: LogReading) -> Iterator[str]:
 def _step(step: Step) -> str:
     took = f"  {ago(step.took_s)}" if step.took_s is not None else ""
     detail = f"  {step.detail}" if step.detail else ""
-    return f"  {_MARKS[step.mark]} {step.title}{took}{detail}"
+    return f"  {MARK_GLYPHS[step.mark]} {step.title}{took}{detail}"
 
 
 def _reasons(judged: Judged) -> Iterator[str]:
@@ -100,8 +98,9 @@ def _diagnoses(judged: Judged) -> Iterator[str]:
         if one.severity == "info" and one.key == "ready":
             continue
         place = ", ".join(filter(None, (f"line {one.line}" if one.line else None, one.rank)))
-        glyph = {"error": "✖", "warning": "▲", "info": "·"}[one.severity]
-        yield clean_line(f"  {glyph} {one.key}: {one.summary}{f' ({place})' if place else ''}")
+        yield clean_line(
+            f"  {SEVERITY_GLYPHS[one.severity]} {one.key}: {one.summary}{f' ({place})' if place else ''}"
+        )
         if one.root:
             if one.evidence:
                 yield clean_line(f"      {one.evidence}")

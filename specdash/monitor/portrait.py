@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor.address import address
+from specdash.monitor.alerts import unseen
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.judge import ALONE, judge
 from specdash.monitor.lamps import lamps
@@ -40,7 +41,7 @@ def paint(
     port, bind = address(memory)
     judgement = judge(memory, gpus, judged_at, rules, learned, around)
     lit, ready_at = lamps(memory, port, asks=around.asks), seen_ready(memory.course)
-    drawn = draw(before, reading, judgement.state, learned)
+    drawn = draw(before, reading, "stopped" if unseen(judgement.verdict) else judgement.state, learned)
     server = Server(
         key=memory.key,
         engine=family.engine,

@@ -23,6 +23,10 @@ _SEEN_ONLY_BEFORE_READY: frozenset[Phase] = frozenset({"capture", "warmup"})
 
 _BROKEN: frozenset[State] = frozenset({"crashed", "stalled"})
 """Nothing is at work in such a server: where it stood is where it failed, in rail and list alike."""
+_OVER: frozenset[State] = _BROKEN | {"stopped"}
+"""It goes no further: where it stood is marked."""
+_OPEN: frozenset[Mark] = frozenset({"active", "reached", "failed"})
+"""Begun and not ended: how far it is, or was, is told."""
 
 
 class Drawn(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +84,7 @@ def _rail_item(
         mark=mark,
         title=PHASE_TITLES[phase],
         took_s=_took(reading.milestones, phase) if mark == "done" else None,
-        progress=_progress(phase, items.values(), reading) if mark in ("active", "failed") else None,
+        progress=_progress(phase, items.values(), reading) if mark in _OPEN else None,
         usual_s=learned.usual_s.get(phase) if learned else None,
         worst_s=learned.worst_s.get(phase) if learned else None,
     )
@@ -91,15 +95,20 @@ def _mark(phase: Phase, items: Iterable[Item], reading: LogReading, state: State
     if phase == "serving":
         if state in ("ready", "degraded"):
             return "active"
-        return "failed" if here and state in _BROKEN else "done" if here else "pending"
+        return _open_mark(state) if here and state in _OVER else "done" if here else "pending"
     at_work = list(items)
     if here and state not in ("ready", "degraded"):
-        return "failed" if state in _BROKEN else "active"
+        return _open_mark(state)
     if not at_work:
         return "pending"
     if all(item.end_line is not None for item in at_work) or state == "ready":
         return "done"
-    return "failed" if state in _BROKEN else "active"
+    return _open_mark(state)
+
+
+def _open_mark(state: State) -> Mark:
+    """How that looks in such a server which has begun and not ended."""
+    return "failed" if state in _BROKEN else "reached" if state == "stopped" else "active"
 
 
 def _progress(phase: Phase, items: Iterable[Item], reading: LogReading) -> Progress | None:
@@ -147,22 +156,23 @@ def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
     ]
     was_ready = state in ("ready", "degraded") or reading.ready_line is not None
     ready = Step(title="ready", mark="done" if was_ready else "pending")
-    if state not in _BROKEN:
+    if state not in _OVER:
         return (*shown, ready)
+    mark = _open_mark(state)
     if reading.phase == "serving":
-        return (*shown, ready, Step(title=PHASE_TITLES["serving"], mark="failed", phase="serving"))
-    return (*_failed_at(shown, reading.phase), ready)
+        return (*shown, ready, Step(title=PHASE_TITLES["serving"], mark=mark, phase="serving"))
+    return (*_over_at(shown, reading.phase, mark), ready)
 
 
-def _failed_at(shown: list[Step], phase: Phase | None) -> list[Step]:
-    """The phase that the rail crosses out is crossed out here: at its newest step, if none is open."""
+def _over_at(shown: list[Step], phase: Phase | None, mark: Mark) -> list[Step]:
+    """The phase that the rail marks so is marked here, too: at its newest step, if none is open."""
     if phase is None or phase == "boot":
         return shown
     here = [at for at, step in enumerate(shown) if step.phase == phase]
     if not here:
-        return [*shown, Step(title=PHASE_TITLES[phase], mark="failed", phase=phase)]
+        return [*shown, Step(title=PHASE_TITLES[phase], mark=mark, phase=phase)]
     if all(shown[at].mark == "done" for at in here):
-        shown[here[-1]] = msgspec.structs.replace(shown[here[-1]], mark="failed", took_s=None)
+        shown[here[-1]] = msgspec.structs.replace(shown[here[-1]], mark=mark, took_s=None)
     return shown
 
 
@@ -206,11 +216,14 @@ def _step(
     open_now = ended < len(items)
     mark: Mark = "done"
     if open_now and state not in ("ready", "degraded"):
-        mark = "failed" if state in _BROKEN else "active"
+        mark = _open_mark(state)
     counter = _counter(items)
-    detail = f"{counter.done}/{counter.total}" if counter and mark != "done" else None
+    lead = "reached " if mark == "reached" else ""
+    detail = f"{lead}{counter.done}/{counter.total}" if counter and mark != "done" else None
     if detail is None and mark != "done" and len(items) > 1:
         detail = f"{ended} of {len(items)} ranks"
+    if detail is None and mark == "reached":
+        detail = "begun"
     return Step(
         title=" ".join(filter(None, (PHASE_TITLES[phase], role if several_roles else None, part))),
         mark=mark,

@@ -13,7 +13,8 @@ import msgspec
 from specdash.monitor.documents import Progress
 from specdash.monitor.words import Part, Phase, Role
 
-Mark = Literal["pending", "active", "done", "failed", "skipped"]
+Mark = Literal["pending", "active", "done", "reached", "failed", "skipped"]
+"""How far a phase or a step is. ``reached``: the server ended in it, and nothing says it failed there."""
 LampSays = Literal["yes", "no", "waiting", "unknown"]
 LogKind = Literal[
     "file", "given", "docker", "journal", "terminal", "tmux", "pipe", "socket", "null", "deleted", "unknown"

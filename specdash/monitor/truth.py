@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specdash.monitor.alerts import UNSEEN
+from specdash.monitor.alerts import UNSEEN, unseen
 from specdash.monitor.documents import Diagnosis, Verdict
 from specdash.monitor.lamps import outdated
 from specdash.monitor.liveness import is_stopped
@@ -23,10 +23,8 @@ def sentence(
 ) -> str:
     """One line, most telling first; parts that were not seen are left out, never made up."""
     if state in ("crashed", "stopped"):
-        unseen = any(reason.value.endswith(UNSEEN) for reason in verdict.reasons)
-        return " · ".join(
-            _ended(memory, "gone" if unseen else state, diagnoses, now, UNSEEN if unseen else "")
-        )
+        word, why = ("gone", UNSEEN) if unseen(verdict) else (state, "")
+        return " · ".join(_ended(memory, word, diagnoses, now, why))
     return " · ".join((*_work(memory, state, verdict, now), *_life(memory, verdict, now)))
 
 

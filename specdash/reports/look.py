@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specdash.monitor.glyphs import state_glyph
+from specdash.monitor.glyphs import MARK_GLYPHS, SEVERITY_GLYPHS, server_glyph, state_name
 from specdash.monitor.signs import folded, in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import Gpu, HostState, Owner, Server
-
-_SEVERITIES = {"error": "✖", "warning": "▲", "info": "·"}
-_MARKS = {"done": "✓", "active": "◐", "failed": "✖", "pending": "○", "skipped": "–"}
 
 
 def describe(state: HostState) -> Iterator[str]:
@@ -20,7 +17,7 @@ def describe(state: HostState) -> Iterator[str]:
     yield _headline(state)
     for alert in state.alerts:
         if alert.severity != "info":
-            yield f"▲ {alert.text}"
+            yield f"{SEVERITY_GLYPHS[alert.severity]} {alert.text}"
     for server in state.servers:
         yield ""
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
@@ -50,10 +47,9 @@ def describe_server(server: Server, now: float, target: str = "TARGET", which: s
 
     ``target`` and ``which``: how the operator calls the host, and this server where there are several.
     """
-    glyph = state_glyph(server.state, proven=server.proven)
     about = " · ".join(filter(None, (server.model, server.speculation, server.parallel, server.version)))
     doubt = " (suspect)" if server.verdict.word == "suspect" else ""
-    yield f"{glyph} {server.name} {server.state.upper()}{doubt}   {about}"
+    yield f"{server_glyph(server)} {server.name} {state_name(server).upper()}{doubt}   {about}"
     yield f"  {server.truth}"
     rail = []
     for item in server.rail:
@@ -61,7 +57,8 @@ def describe_server(server: Server, now: float, target: str = "TARGET", which: s
         took = f" {ago(item.took_s)}" if item.took_s is not None else ""
         usual = item.usual_s is not None and item.mark != "done"
         took += f" (usual {ago(item.usual_s)})" if usual else ""
-        rail.append(f"{_MARKS[item.mark]} {item.title}{count}{took}")
+        reached = "reached " if item.mark == "reached" else ""
+        rail.append(f"{MARK_GLYPHS[item.mark]} {reached}{item.title}{count}{took}")
     if rail:
         yield "  " + " ─ ".join(rail)
     if server.eta_s is not None:
@@ -100,7 +97,7 @@ def _why(server: Server, target: str, which: str) -> Iterator[str]:
         yield f"    {reason.signal}: {in_words(reason)}"
     for diagnosis in server.diagnoses:
         if diagnosis.root and diagnosis.severity != "info":
-            yield f"  {_SEVERITIES[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
+            yield f"  {SEVERITY_GLYPHS[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
             yield from (f"    → {remedy.replace(ANY_TARGET, target)}" for remedy in diagnosis.remedy)
     for diagnosis in server.diagnoses:
         if diagnosis.key == "low_accept_length":

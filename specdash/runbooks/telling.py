@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document
+from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.monitor.serverparts import Mark
 from specdash.operations.plan import Plan
 from specdash.runbooks.book import kind_of
@@ -15,7 +16,7 @@ from specdash.runbooks.steps import Seen, Step, of_plan, state_of
 
 PlanOf = Callable[[str], "Plan | None"]
 """The plan of an operation by its id: from the desk or the journal."""
-MARKS: dict[Mark, str] = {"done": "✓", "failed": "✖", "skipped": "–", "active": "▸", "pending": "○"}
+MARKS: dict[Mark, str] = {**MARK_GLYPHS, "active": "▸"}
 
 
 def as_step(run: Run, plan_of: PlanOf) -> Step:

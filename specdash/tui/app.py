@@ -23,6 +23,7 @@ from textual.theme import Theme
 from textual.widgets import Input
 from textual.worker import Worker, WorkerState
 
+from specdash.monitor.glyphs import server_glyph, state_name
 from specdash.monitor.words import ALARM_STATES
 from specdash.sanitise import sanitise
 from specdash.session.source import Source
@@ -37,7 +38,6 @@ from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.telling import Telling
 from specdash.tui.terminal import forgiving
 from specdash.tui.themes import own_variables
-from specdash.tui.widgets.glyphs import state_span
 from specdash.tui.widgets.header import host_name
 
 if TYPE_CHECKING:
@@ -266,8 +266,8 @@ def terminal_title(board: Dashboard) -> str:
         alarms = {a.key.removeprefix("server:").partition("/")[0] for a in state.alerts if a.alarm}
         for server in state.servers:
             if server.key in alarms and server.state in ALARM_STATES:
-                return f"{state_span(server).text.split(' ')[0]} {host_name(state)} {server.state}"
+                return f"{server_glyph(server)} {host_name(state)} {state_name(server)}"
     server_now, state_now = board.server, board.state
     if server_now is None:
         return f"specdash {host_name(state_now)}"
-    return f"{host_name(state_now)} {server_now.name} {server_now.state}"
+    return f"{host_name(state_now)} {server_now.name} {state_name(server_now)}"

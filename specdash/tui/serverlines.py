@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
+from specdash.monitor.glyphs import state_name
 from specdash.monitor.serverparts import Lamp, RailItem, Step
 from specdash.monitor.signs import folded, in_words
 from specdash.monitor.state import HostState, Server
@@ -37,7 +38,7 @@ class ServerLines:
         yield from self._counter(old, state, server)
         yield from _lamps(old.lamps, server.lamps)
         if old.state != server.state:
-            yield f"{old.state} → {server.state}: {server.truth}"
+            yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
         if old.verdict.word != server.verdict.word:
             yield from _verdict(old.verdict, server)
         yield from _diagnoses(old.diagnoses, server.diagnoses)
@@ -61,7 +62,7 @@ def _found(server: Server) -> Iterator[str]:
     facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
     about = " · ".join(fact for fact in facts if fact)
     pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
-    yield f"found, {pid}, {about}; {server.state}: {server.truth}"
+    yield f"found, {pid}, {about}; {state_name(server)}: {server.truth}"
     yield from _lamps((), server.lamps)
     if server.verdict.word in GRAVE:
         yield from _reasons(server.verdict.reasons)
@@ -73,6 +74,9 @@ def _marks(old: Server, server: Server) -> Iterator[str]:
     for item in server.rail:
         if item.mark in MARK_WORDS and marks.get(item.phase) != item.mark:
             yield f"{item.title} {MARK_WORDS[item.mark]}{_took(item)}"
+        if item.mark == "reached" and marks.get(item.phase) != "reached":
+            counter = item.progress
+            yield f"how far it got: {item.title}{f' {counter.done}/{counter.total}' if counter else ''}"
 
 
 def _parts(old: Server, server: Server) -> Iterator[str]:

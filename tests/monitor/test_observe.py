@@ -11,7 +11,7 @@ from specdash.monitor.frames import Ending, Link, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.polling import HEALTH, LOADS, MODELS
-from specdash.monitor.serverparts import Lamp
+from specdash.monitor.serverparts import Lamp, Mark
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import (
     LOG,
@@ -361,21 +361,49 @@ def test_one_process_is_not_called_processes_and_the_table_has_a_time() -> None:
     assert run(hello()).picture.processes_at is None
 
 
-def crossed_out(memory: Memory) -> tuple[set[str | None], set[str | None]]:
-    """The phases with ✖ in the rail, and in the list of steps."""
+STANDS = pytest.mark.parametrize(
+    "said", [ARGS + LOADING, ARGS + LOADING + LOADED, ARGS + LOADING + LOADED + READY]
+)
+KILLED = "[2026-11-02 01:00:30 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+
+
+def marked(memory: Memory) -> tuple[set[str | None], set[str | None], set[Mark]]:
+    """The phases that rail and steps mark as where it ended, and how."""
     seen = only_server(memory)
-    rail: set[str | None] = {item.phase for item in seen.rail if item.mark == "failed"}
-    return rail, {step.phase for step in seen.steps if step.mark == "failed"}
+    ended: set[Mark] = {"failed", "reached", "active"}
+    rail: set[str | None] = {item.phase for item in seen.rail if item.mark in ended}
+    steps: set[str | None] = {step.phase for step in seen.steps if step.mark in ended}
+    marks: set[Mark] = {item.mark for item in seen.rail} | {step.mark for step in seen.steps}
+    return rail, steps, marks & ended
 
 
-@pytest.mark.parametrize("said", [ARGS + LOADING, ARGS + LOADING + LOADED, ARGS + LOADING + LOADED + READY])
+@STANDS
 def test_rail_and_steps_cross_out_the_same_phase_of_a_server_that_died(said: str) -> None:
+    memory = run(processes(11.0), processes(13.0), tick(20.0), memory=start(said + KILLED))
+    assert only_server(memory).state == "crashed"
+    rail, steps, how = marked(memory)
+    assert rail == steps
+    assert (len(rail), how) == (1, {"failed"}), "where it died is told"
+
+
+@STANDS
+def test_of_a_server_that_was_stopped_rail_and_steps_tell_how_far_it_got_and_claim_no_work(said: str) -> None:
+    memory = start(said)
+    asked = Ending(at=12.5, server=only_server(memory).key)
+    memory = run(asked, processes(13.0), processes(15.0), tick(20.0), memory=memory)
+    assert only_server(memory).state == "stopped"
+    rail, steps, how = marked(memory)
+    assert rail == steps
+    assert (len(rail), how) == (1, {"reached"})
+
+
+@STANDS
+def test_where_one_was_that_is_gone_without_a_reason_is_not_called_a_failure(said: str) -> None:
     memory = run(processes(11.0), processes(13.0), tick(20.0), memory=start(said))
     assert only_server(memory).state == "crashed"
-    rail, steps = crossed_out(memory)
+    rail, steps, how = marked(memory)
     assert rail == steps
-    assert rail, "where it died is told"
-    assert not [step for step in only_server(memory).steps if step.mark == "active"]
+    assert (len(rail), how) == (1, {"reached"})
 
 
 def lamp(memory: Memory, name: str) -> Lamp:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from specdash.monitor.alerts import unexplained
+from specdash.monitor.glyphs import SEVERITY_GLYPHS, server_glyph, state_name
 from specdash.monitor.memory import Memory
 from specdash.monitor.state import Alert
+from specdash.reports.look import describe
 from tests.monitor.frames_of import log, only_server, process, processes, run, server, tick
 from tests.monitor.test_observe import READY, start
 from tests.monitor.test_roster import CRASH
@@ -26,6 +28,18 @@ def test_one_that_vanished_without_a_word_warns_and_offers_to_start_it_again() -
     assert told.text == "sglang:30000: main process gone in serving, reason not seen"
     assert only_server(memory).truth == "gone 1 s ago · reason not seen"
     assert only_server(memory).verdict.reasons[0].value == "100 gone, reason not seen"
+
+
+def test_it_has_the_same_glyph_and_name_as_its_alert_wherever_it_is_told() -> None:
+    memory = run(processes(210.0), tick(211.0), memory=serving())
+    gone = only_server(memory)
+    assert (server_glyph(gone), state_name(gone)) == (SEVERITY_GLYPHS[alarm(memory).severity], "gone")
+    told = list(describe(memory.picture))
+    assert [line for line in told if "▲" in line] == [
+        "▲ sglang:30000: main process gone in serving, reason not seen",
+        next(line for line in told if line.startswith("▲ sglang:30000 GONE ")),
+    ]
+    assert not [line for line in told if "✖" in line]
 
 
 def test_what_leaves_processes_behind_stays_a_crash() -> None:

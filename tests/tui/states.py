@@ -271,6 +271,28 @@ def crashed() -> HostState:
     )  # fmt: skip
 
 
+def gone() -> HostState:
+    """As ``crashed``, but nothing was seen that says why it is gone."""
+    state = crashed()
+    unseen = Reason(signal="main process", value="4242 gone, reason not seen", age_s=48.0, says="bad")
+    one = msgspec.structs.replace(
+        state.servers[0],
+        verdict=Verdict(word="crashed", since_s=48, limit_s=None, reasons=(unseen,)),
+        truth="gone 48 s ago · reason not seen",
+        rail=tuple(
+            msgspec.structs.replace(item, mark="reached") if item.mark == "failed" else item
+            for item in state.servers[0].rail
+        ),
+        steps=(),
+        diagnoses=(),
+    )
+    alert = msgspec.structs.replace(
+        state.alerts[0], severity="warning", next_key="server.restart",
+        text="sglang:30000: main process gone in weights, reason not seen",
+    )  # fmt: skip
+    return msgspec.structs.replace(state, servers=(one,), alerts=(alert,))
+
+
 def lost() -> HostState:
     return msgspec.structs.replace(
         capture(),

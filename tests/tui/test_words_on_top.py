@@ -120,6 +120,17 @@ def test_what_is_at_work_in_a_stalled_server_is_shown_as_failed() -> None:
     assert "◐ graphs 4/8" in text_of(rail_row(first(states.capture()), 116))
 
 
+def test_a_server_that_was_stopped_in_its_start_tells_how_far_it_got() -> None:
+    server = first(states.capture())
+    rail = [
+        msgspec.structs.replace(item, mark="reached") if item.mark == "active" else item
+        for item in server.rail
+    ]
+    told = rail_row(msgspec.structs.replace(server, state="stopped", rail=tuple(rail)), 116)
+    assert "■ reached graphs 4/8" in text_of(told)
+    assert "◐" not in text_of(told)
+
+
 @pytest.mark.parametrize(
     ("by", "words"),
     [

@@ -20,7 +20,7 @@ def keys_now(board: Dashboard) -> Moment:
         probe=board.source.probe,
         panes=board.server is not None,
         acts=board.can_act,
-        idle=_idle(board),
+        idle=idle(board),
         live=board.state.link.state in ("live", "stale"),
         measuring=board.measuring.here.under_way,
     )
@@ -49,12 +49,15 @@ def _first(board: Dashboard) -> list[str]:
     return first
 
 
-def _idle(board: Dashboard) -> frozenset[str]:
-    """Keys that would find nothing: no error to go to, nothing to reconnect to."""
+def idle(board: Dashboard) -> frozenset[str]:
+    """Ids of keys that would find nothing: no error to go to, nothing to reconnect to, no known start."""
     buffer = board.source.log(board.server.key) if board.server is not None else None
-    idle = set()
+    out = set()
     if buffer is None or not buffer.errors:
-        idle |= {"log.error", "log.error_previous"}
+        out |= {"log.error", "log.error_previous"}
     if board.state.over is not None:
-        idle.add("conn.retry")
-    return frozenset(idle)
+        out.add("conn.retry")
+    asked = board.acting.keys()
+    if not board.starts and "server.restart" not in asked:
+        out.add("server.restart")
+    return frozenset(out)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from specdash.tui.paint import dim, row
+from specdash.tui.screens.keysnow import idle
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.figures import FiguresPane
@@ -47,7 +48,12 @@ def show_panes(board: Dashboard, speed: Speed) -> None:
     if board.frozen is None:
         show_log(board)
     board.query_one(AlertLine).look(
-        state, watch_only=not board.can_act, plan=board.told, hint=board.hint, shown=board.chosen.server
+        state,
+        watch_only=not board.can_act,
+        idle=idle(board),
+        plan=board.told,
+        hint=board.hint,
+        shown=board.chosen.server,
     )
 
 
@@ -66,9 +72,7 @@ def panel_of(board: Dashboard) -> Panel | None:
     if told is not None:
         return told
     log = board.source.log(server.key) if server is not None else None
-    operations = board.source.operations
-    starts = operations is not None and operations.starts(server)
-    told = panel_for(state, server, acts=board.acts and not state.old, starts=starts, log=log)
+    told = panel_for(state, server, acts=board.acts and not state.old, starts=board.starts, log=log)
     return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told
 
 

@@ -94,6 +94,13 @@ class Subject(Telling):
         return self.acts and self.state.link.state == "live"
 
     @property
+    def starts(self) -> bool:
+        """It is known how the shown server is started; one that lives can be looked at for that."""
+        operations, server = self.source.operations, self.server
+        lives = server is not None and server.gone_at is None
+        return operations is not None and (lives or operations.starts(server))
+
+    @property
     def plan_of_shown(self) -> bool:
         """The plan that runs or has just ended is about the shown server."""
         plan, shown = self.acting.plan, self.server

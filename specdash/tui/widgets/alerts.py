@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from specdash.monitor.alerts import about, foremost
+from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import Alert, HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
 from specdash.tui.paint import Row, Span, cut, dim, row, spread, width_of
-from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES
+from specdash.tui.widgets.glyphs import SEVERITY_TONES
 from specdash.tui.widgets.painted import Painted
 
 HELP: Row = row(dim("   "), Span("?", "key", "help"), Span(" keys", "dim", "help"))
 
 
 def alert_row(
-    state: HostState, width: int, *, watch_only: bool = False, hint: str = "", shown: str | None = None
+    state: HostState,
+    width: int,
+    *,
+    watch_only: bool = False,
+    idle: frozenset[str] = frozenset(),
+    hint: str = "",
+    shown: str | None = None,
 ) -> Row:
     """The foremost alert, its age, the key that helps, and how many there are; without any, the hint.
 
     ``shown``: the key of the server on the screen. Keys act on it: an alert about another one names the key
-    that goes there.
+    that goes there. ``idle``: ids of the actions that would find nothing to do.
     """
     first = foremost(state.alerts, shown)
     if first is None:
@@ -27,7 +36,7 @@ def alert_row(
         helped = row(told, HELP) if hint and told else told
         return helped if width_of(helped) <= width else cut(told, width)
     tone = SEVERITY_TONES[first.severity]
-    helper = _helper(first, shown, watch_only=watch_only)
+    helper = _helper(first, shown, idle, watch_only=watch_only)
     left = row(Span(f" {SEVERITY_GLYPHS[first.severity]} ", tone), Span(first.text, tone))
     right = f"{say.age(state.now - first.at)} ago"
     if len(state.alerts) > 1:
@@ -37,16 +46,19 @@ def alert_row(
     return spread(left, row(Span(right, "dim", "view.events"), " "), width)
 
 
-def _helper(alert: Alert, shown: str | None, *, watch_only: bool) -> Row:
-    """The key that goes on from here, where there is one."""
-    id_, words = alert.next_key or "", ""
+def _helper(alert: Alert, shown: str | None, idle: frozenset[str], *, watch_only: bool) -> Row:
+    """The key that goes on from here; where that one does nothing, the key that keeps what was seen."""
+    action = BY_ID.get(alert.next_key or "")
+    works = action is not None and action.id not in idle and allowed(action, watch_only=watch_only)
+    words = ""
     if shown is not None and about(alert.key) not in (None, shown):
-        id_, words = "pane.strip" if alert.alarm else "", "goes to it"
-    action = BY_ID.get(id_)
-    if action is None or not allowed(action, watch_only=watch_only):
+        action, words = BY_ID["pane.strip"] if alert.alarm else None, "goes to it"
+    elif not works:
+        action, words = BY_ID["evidence"] if alert.alarm else None, "keeps what was seen in a file"
+    if action is None:
         return ()
     words = words or (
-        "tries now" if id_ == "conn.retry" else action.verb if action.risk == "hard" else action.help
+        "tries now" if action.id == "conn.retry" else action.verb if action.risk == "hard" else action.help
     )
     return row(dim("  — "), Span(action.label, "key", action.id), Span(f" {words}", "dim", action.id))
 
@@ -56,6 +68,7 @@ class AlertLine(Painted):
 
     state: HostState | None = None
     watch_only = False
+    idle: frozenset[str] = frozenset()
     message: Row | None = None
     plan: Row = ()
     hint = ""
@@ -66,16 +79,17 @@ class AlertLine(Painted):
         state: HostState,
         *,
         watch_only: bool,
+        idle: frozenset[str] = frozenset(),
         plan: Row = (),
         hint: str = "",
         shown: str | None = None,
     ) -> None:
         """Show another picture, beside the server whose key is ``shown``.
 
-        ``plan``: a plan that runs or has just ended, told before the alerts. ``hint``: told where there is
-        none of both.
+        ``idle``: see :func:`alert_row`. ``plan``: a plan that runs or has just ended, told before the alerts.
+        ``hint``: told where there is none of both.
         """
-        self.state, self.watch_only, self.plan, self.hint = state, watch_only, plan, hint
+        self.state, self.watch_only, self.idle, self.plan, self.hint = state, watch_only, idle, plan, hint
         self.server_key = shown
         self.redraw()
 
@@ -92,5 +106,5 @@ class AlertLine(Painted):
             return [row(" ", self.plan)]
         if self.state is None:
             return [()]
-        told = {"watch_only": self.watch_only}
-        return [alert_row(self.state, width, hint=self.hint, shown=self.server_key, **told)]
+        told = partial(alert_row, watch_only=self.watch_only, idle=self.idle)
+        return [told(self.state, width, hint=self.hint, shown=self.server_key)]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from specdash.monitor.alerts import foremost
+from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, cut, dim, row, width_of
 from specdash.tui.widgets.glyphs import (
-    SEVERITY_GLYPHS,
     SEVERITY_TONES,
-    STATE_WORDS,
     link_word,
     state_span,
+    state_word,
 )
 from specdash.tui.widgets.gpulines import remarks, temperature
 from specdash.tui.widgets.header import host_name
@@ -49,7 +49,7 @@ def _now(state: HostState, server: Server | None, *, chosen: bool) -> Row:
     if server is not None and state.old:
         heard_at = state.link.heard_at
         ago = f" {say.age(state.now - heard_at)} ago" if heard_at is not None else "?"
-        return row(dim(f"{STATE_WORDS[server.state]}{ago}"))
+        return row(dim(f"{state_word(server)}{ago}"))
     if server is not None:
         now = state_span(server)
         return row(now if now.tone != "plain" or chosen else dim(now.text))

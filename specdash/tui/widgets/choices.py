@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from specdash.monitor.alerts import unexplained
+from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.state import HostState, Server
 from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
@@ -101,9 +102,10 @@ def cells(states: Sequence[HostState], chosen: Choice | None, width: int) -> lis
 
 def _gone_cell(state: HostState, gone: Sequence[Server], width: int, *, host: bool) -> Row:
     """``✖ 22 gone``: entering it shows the newest of them."""
-    tone: Tone = "warn" if all(unexplained(one) for one in gone) else "bad"
+    grave = next((one for one in gone if not unexplained(one)), gone[0])
+    tone: Tone = "warn" if unexplained(grave) else "bad"
     where = dim(f" {host_name(state)} " if host else " ")
-    return cut(row(where, Span(f"✖ {len(gone)} gone", tone)), width)
+    return cut(row(where, Span(f"{server_glyph(grave)} {len(gone)} gone", tone)), width)
 
 
 def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, most: int) -> list[Row]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
+from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.runbooks.steps import Step
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row, wrap
-from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
+from specdash.tui.widgets.glyphs import MARK_TONES
 
 CLOCK_CELLS = 10
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 
+from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import Event, HostState
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, dim, pad, row, spread, wrap
-from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES
+from specdash.tui.widgets.glyphs import SEVERITY_TONES
 
 AGE_CELLS = 12
 

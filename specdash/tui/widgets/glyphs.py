@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from specdash.monitor.alerts import unexplained
-from specdash.monitor.glyphs import state_glyph
+from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.serverparts import LampSays, Mark
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import Says, Severity, State
@@ -30,15 +30,14 @@ STATE_TONES: dict[State, Tone] = {
     "stopped": "dim",
     "unknown": "dim",
 }
-MARK_GLYPHS: dict[Mark, str] = {"pending": "○", "active": "◐", "done": "✓", "failed": "✖", "skipped": "·"}
 MARK_TONES: dict[Mark, Tone] = {
     "pending": "dim",
     "active": "accent",
     "done": "plain",
+    "reached": "plain",
     "failed": "bad",
     "skipped": "dim",
 }
-SEVERITY_GLYPHS: dict[Severity, str] = {"info": "·", "warning": "▲", "error": "✖"}
 SEVERITY_TONES: dict[Severity, Tone] = {"info": "plain", "warning": "warn", "error": "bad"}
 SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "–", "bad": "✖", "unknown": "?"}
 SAYS_TONES: dict[Says, Tone] = {"alive": "plain", "flat": "plain", "bad": "bad", "unknown": "dim"}
@@ -47,13 +46,17 @@ LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐",
 
 def state_span(server: Server) -> Span:
     """Glyph and word of a server's state. READY has a hollow lamp until a token proves it."""
-    glyph = state_glyph(server.state, proven=server.proven)
     tone = STATE_TONES.get(server.state, "plain")
     if server.verdict.word == "suspect":
         tone = "warn"
     if unexplained(server):
-        return Span(f"{glyph} GONE", "warn")  # nothing accuses it
-    return Span(f"{glyph} {STATE_WORDS[server.state]}", tone)
+        tone = "warn"
+    return Span(f"{server_glyph(server)} {state_word(server)}", tone)
+
+
+def state_word(server: Server) -> str:
+    """Its state as the screens write it."""
+    return "GONE" if unexplained(server) else STATE_WORDS[server.state]
 
 
 def link_word(state: HostState) -> tuple[str, str, Tone]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row, spread, width_of
-from specdash.tui.widgets.glyphs import STATE_WORDS, link_word, state_span
+from specdash.tui.widgets.glyphs import link_word, state_span, state_word
 from specdash.tui.widgets.painted import Painted
 
 
@@ -59,7 +59,7 @@ def standing_row(state: HostState, server: Server) -> Row:
         return row(state_span(server), "  ", dim(since(state, server)))
     heard_at = state.link.heard_at
     seen = f", last seen {say.age(state.now - heard_at)} ago" if heard_at is not None else ", as last seen"
-    return row(dim(f"{STATE_WORDS[server.state]}{seen}"))
+    return row(dim(f"{state_word(server)}{seen}"))
 
 
 def header_row(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from specdash.monitor.alerts import unexplained
+from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.monitor.serverparts import Lamp, RailItem
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, meter, row, spread, width_of
-from specdash.tui.widgets.glyphs import LAMP_GLYPHS, MARK_GLYPHS, MARK_TONES
+from specdash.tui.widgets.glyphs import LAMP_GLYPHS, MARK_TONES
 from specdash.tui.widgets.painted import Choosing, clickable
 
 QUIET_SHARE = 0.25
@@ -57,7 +58,8 @@ def _item(item: RailItem, form: Form, *, serving: bool) -> Row:
     tone: Tone = "ready" if serves else MARK_TONES[item.mark]
     if not form.titles and item.mark == "done":
         return row(Span(glyph, tone))
-    parts: list[Span] = [Span(f"{glyph} {item.title}", tone)]
+    reached = "reached " if item.mark == "reached" else ""
+    parts: list[Span] = [Span(f"{glyph} {reached}{item.title}", tone)]
     if item.progress is not None and item.progress.total:
         done, total = item.progress.done, item.progress.total
         parts.append(Span(f" {done}/{total}"))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from specdash.monitor.alerts import foremost
+from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import HostState, Server
 from specdash.tui.paint import Row, Span, cut, dim, row
-from specdash.tui.widgets.glyphs import SEVERITY_GLYPHS, SEVERITY_TONES, link_word
+from specdash.tui.widgets.glyphs import SEVERITY_TONES, link_word
 from specdash.tui.widgets.header import host_name, standing_row
 from specdash.tui.widgets.painted import Painted
 from specdash.tui.widgets.rail import truth_tone

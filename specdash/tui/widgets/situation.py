@@ -310,7 +310,7 @@ def ended(
 
     keys = tuple(id_ for id_, _ in hands)
     if unexplained(server):
-        title = row(Span("✖ it is gone, the reason was not seen", "warn"))
+        title = row(Span("▲ it is gone, the reason was not seen", "warn"))
         return Panel(title, rows, keys=(*keys, "log.error", "alert.ack", "evidence"))
     if crashed:
         words = "what was left behind" if left else "why it crashed"

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from specdash.monitor.alerts import unexplained
+from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.monitor.logtime import between
 from specdash.monitor.serverparts import Check, Mark, RailItem, Step
 from specdash.monitor.state import Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, Tone, columns, cut, dim, pad, row, width_of, wrap
-from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
+from specdash.tui.widgets.glyphs import MARK_TONES
 from specdash.tui.widgets.logprefix import clock
 
 RANK_CELLS = 10
@@ -61,7 +63,13 @@ def step_rows_of(server: Server, step: Step, width: int) -> list[Row]:
 def took(check: Check, server: Server) -> str:
     """How long, as the engine says, else by the log's clock; a counter where it is at work, or stuck."""
     if check.end_line is None:
-        return f"{check.done}/{check.total}" if check.total else "begun" if _stuck(server) else "at work"
+        return (
+            f"{check.done}/{check.total}"
+            if check.total
+            else "at work"
+            if _mark(check, server) == "active"
+            else "begun"
+        )
     seconds = _seconds(check)
     return say.clock(seconds) if seconds is not None else "done"
 
@@ -74,14 +82,16 @@ def _seconds(check: Check) -> float | None:
 
 
 def _tone(check: Check, server: Server) -> Tone:
+    return MARK_TONES[_mark(check, server)]
+
+
+def _mark(check: Check, server: Server) -> Mark:
+    """What has begun and not ended in a server that has ended, or stands still, goes on no more."""
     if check.end_line is not None:
-        return "plain"
-    return "bad" if _stuck(server) else "accent"
-
-
-def _stuck(server: Server) -> bool:
-    """What has begun and not ended in it goes on no more."""
-    return server.state in ("stalled", "crashed", "stopped")
+        return "done"
+    if server.state == "stopped" or unexplained(server):
+        return "reached"
+    return "failed" if server.state in ("stalled", "crashed") else "active"
 
 
 def _usual(server: Server, item: RailItem, width: int) -> list[Row]:
@@ -173,6 +183,5 @@ def _natural(rank: str | None) -> tuple[tuple[str, int], ...]:
 def _cell(check: Check | None, server: Server, size: int) -> Row:
     if check is None:
         return row(dim(pad("○", size)))
-    mark: Mark = "done" if check.end_line is not None else "failed" if _stuck(server) else "active"
-    text = Span(f"{MARK_GLYPHS[mark]} {took(check, server)}", _tone(check, server))
+    text = Span(f"{MARK_GLYPHS[_mark(check, server)]} {took(check, server)}", _tone(check, server))
     return row(text, " " * max(1, size - width_of((text,))))

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.monitor.serverparts import Step
 from specdash.monitor.state import HostState, Server
 from specdash.operations.plan import Plan
@@ -14,7 +15,7 @@ from specdash.runbooks import steps as procedure
 from specdash.tui import say
 from specdash.tui.actions import ACTIONS
 from specdash.tui.paint import Row, Span, Tone, clip, dim, row, spread
-from specdash.tui.widgets.glyphs import MARK_GLYPHS, MARK_TONES
+from specdash.tui.widgets.glyphs import MARK_TONES
 from specdash.tui.widgets.painted import Choosing, clickable
 from specdash.tui.widgets.planrows import counted, tracker_rows
 

@@ -51,12 +51,9 @@ def plan_count(counted: str, *, simulated: bool) -> str:
     return f"times by your clock · {counted}" if simulated else counted
 
 
-ENGINE_NAMES = {
-    **{"sglang": "SGLang", "vllm": "vLLM", "trtllm": "TensorRT-LLM", "tgi": "TGI"},
-    **{"lmdeploy": "LMDeploy", "llamacpp": "llama.cpp", "transformers": "transformers"},
-}
-
-
 def engine(name: str, version: str | None) -> str:
     """The engine as people write it, with its version where known."""
-    return " ".join(part for part in (ENGINE_NAMES.get(name, name), version) if part)
+    from specdash.intake.rules import grammar_of  # read by now where a server was found
+
+    grammar = grammar_of(name)
+    return " ".join(part for part in (grammar.spec.title if grammar else name, version) if part)

@@ -50,7 +50,7 @@ class Herald:
         state = source.state
         before = self._before.get(id(source), {})
         found = list(changes(before, state))
-        self._before[id(source)] = {**before, **seen(state)}
+        self._before[id(source)] = seen(state)
         for change in found:
             self._tell(change, host)
 

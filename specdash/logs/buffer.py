@@ -11,6 +11,7 @@ Nothing here is decoded before it is looked at; what is looked at passes ``clean
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right, insort
 from typing import Final, Literal
 
@@ -59,7 +60,9 @@ class LogBuffer:
         self.rules: list[Rule] = []
         """In order."""
         self._rules_made = 0
-        self._arrivals: list[tuple[int, float]] = []
+        self._arrived_from: array[int] = array("Q")
+        """First lines of pieces whose moment is known, and those moments."""
+        self._arrived_at: array[float] = array("d")
         self._silence = SilenceScan()
         self.warnings = 0
         """Lines that call themselves a warning."""
@@ -150,9 +153,11 @@ class LogBuffer:
         self._silence.arrive(line, at, polls=polls)
         if at is None:
             return
-        if self._arrivals and self._arrivals[-1][0] == line:
-            self._arrivals.pop()
-        self._arrivals.append((line, at))
+        if self._arrived_from and self._arrived_from[-1] == line:
+            self._arrived_at[-1] = at
+        else:
+            self._arrived_from.append(line)
+            self._arrived_at.append(at)
 
     def _take(self, data: bytes) -> None:
         body = cut_giants(flat(uncoloured(data)), LINE_MAX, self._lost)
@@ -181,7 +186,8 @@ class LogBuffer:
             self._errors.forget(first)
             self._silence.forget(first)
             self.polls.forget(first)
-            del self._arrivals[: max(0, bisect_left(self._arrivals, (first,)) - 1)]
+            known = max(0, bisect_left(self._arrived_from, first) - 1)
+            del self._arrived_from[:known], self._arrived_at[:known]
 
     # ---- looking -------------------------------------------------------------------------------------
 
@@ -203,8 +209,8 @@ class LogBuffer:
 
     def arrived(self, line: int) -> float | None:
         """When the line came, on the host's clock; None for what was there before we looked."""
-        at = bisect_right(self._arrivals, (line, float("inf")))
-        return self._arrivals[at - 1][1] if at else None
+        at = bisect_right(self._arrived_from, line)
+        return self._arrived_at[at - 1] if at else None
 
     def chunk_with(self, line: int) -> Chunk:
         """The piece of memory that holds a line, or would."""

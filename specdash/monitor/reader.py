@@ -177,19 +177,19 @@ def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReadin
         return reading
     if not reading.grammars:
         return Reader(reading, at).take(data)
-    grammar = _recognise(reading.grammars, reading.carry.pending + data)
+    grammar, backlog = _recognise(reading.grammars, reading.carry.pending + data), reading.carry.backlog
+    whole = bool(backlog) or not (reading.lines or reading.carry.row_open)
     if grammar is None:
-        backlog = reading.carry.backlog
-        kept = (*backlog, (at, data)) if sum(len(d) for _, d in backlog) + len(data) <= BACKLOG else ()
+        fits = whole and sum(len(d) for _, d in backlog) + len(data) <= BACKLOG
+        kept = (*backlog, (at, data)) if fits else ()
         reading = Reader(reading, at).take(data)
         return msgspec.structs.replace(reading, carry=msgspec.structs.replace(reading.carry, backlog=kept))
-    whole = reading.carry.backlog or reading.lines == 0
     again = LogReading(grammar=grammar, engine=grammar.name)
     if not whole:
         # Too much went by to read it again: go on from here, with the right line numbers.
         carry = Carry(pending=reading.carry.pending, row_open=reading.carry.row_open)
         again = msgspec.structs.replace(again, lines=reading.lines, carry=carry)
-    for earlier_at, earlier in reading.carry.backlog:
+    for earlier_at, earlier in backlog:
         again = Reader(again, earlier_at).take(earlier)
     return Reader(again, at).take(data)
 

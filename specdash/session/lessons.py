@@ -70,6 +70,10 @@ class Lessons:
         if self._given_up:
             return
         self._attend_cards(memory)
+        here = {server.key for server in memory.servers}
+        self._kept &= here
+        for gone in self._kinds.keys() - here:
+            del self._kinds[gone]
         for server in memory.servers:
             key = server.key
             if server.course.ready_at is None:

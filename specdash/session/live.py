@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from specdash import __version__
 from specdash.errors import SpecdashError
 from specdash.intake.door import admit
@@ -146,8 +148,12 @@ class Session:
         return self._listeners.add(changed)
 
     async def run(self) -> None:
-        """Connect, follow and reconnect until stopped."""
-        await self._link.run()
+        """Connect, follow and reconnect until stopped. Raises only what is a fault of ours."""
+        try:
+            await self._link.run()
+        except Exception as error:
+            self._end(error)
+            raise
 
     async def stop(self) -> None:
         """Let go of the host; the server is not touched."""
@@ -233,6 +239,15 @@ class Session:
             self._orders.align(wants(self._memory))
         if self._lessons is not None:
             self._lessons.attend(self._memory)
+        self._listeners.tell()
+
+    def _end(self, error: Exception) -> None:
+        """Nothing more is heard, and no age grows any more: what is shown must not look as if it lived."""
+        picture = self._memory.picture
+        over = f"specdash's own error ({type(error).__name__}): this host is no longer watched"
+        link = msgspec.structs.replace(picture.link, state="lost", reason=over, heard_at=picture.now)
+        picture = msgspec.structs.replace(picture, link=link, over=over)
+        self._memory = msgspec.structs.replace(self._memory, picture=picture)
         self._listeners.tell()
 
     def _learned(self, server_key: str, learned: Learned | None) -> None:

@@ -39,7 +39,7 @@ def _told(*pictures: HostState) -> list[tuple[str, str]]:
     out = []
     for picture in pictures:
         out += [(change.state, change.text) for change in changes(before, picture)]
-        before = {**before, **seen(picture)}
+        before = seen(picture)
     return out
 
 

@@ -104,6 +104,17 @@ def test_no_bytes_can_break_it(data: bytes) -> None:
         assert reading.lines == data.count(b"\n") + (0 if not data or data.endswith(b"\n") else 1)
 
 
+def test_lines_keep_their_numbers_when_the_engine_speaks_late_in_a_long_log() -> None:
+    other = b"a wrapper of somebody's says a line of its own\n" * 8192
+    reading = begin(shipped())
+    for _ in range(6):
+        reading = read(reading, other)
+    reading = read(reading, b"INFO 11-29 14:05:34 [a.py:1] vLLM API server version 0.32.0\n")
+    assert reading.engine == "vllm"
+    assert reading.lines == 6 * 8192 + 1
+    assert [milestone.line for milestone in reading.milestones] == [reading.lines]
+
+
 def test_an_older_reading_is_not_changed_by_going_on_from_it() -> None:
     before = sglang(ARGS + captured("TP0", "TP1") + b"\r" + BAR % (8, 1))
     kept = without_history(before)

@@ -166,7 +166,7 @@ class Dashboard(Subject):
         self.panel = panel_of(self)
         show_panes(self, self._speed)
         self._show_keys()
-        self.ring(self.states)
+        self.ring([source.state for source in self.sources])  # a display that is held rings all the same
         for screen in self.app.screen_stack:
             if isinstance(screen, Live) and screen.is_mounted:  # one that is only coming looks by itself
                 screen.look()

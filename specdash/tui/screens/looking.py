@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from specdash.errors import SpecdashError
+from specdash.monitor.naming import host_in_full
 from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.choices import names
 from specdash.tui.widgets.envtable import env_rows, env_title
 from specdash.tui.widgets.eventlist import event_rows
-from specdash.tui.widgets.header import host_name
 
 if TYPE_CHECKING:
     from specdash.monitor.state import Server
@@ -26,7 +27,6 @@ def _snooze(board: Dashboard) -> None:
     if first is None:
         board.flash(row(dim("no alert to snooze")))
         return
-    board.remind(first.key)
     board.source.snooze(first.key)
     board.leave_ended(first.key)
     board.flash(row(Span("snoozed"), dim(" for ten minutes: it comes back if it still holds")))
@@ -35,7 +35,7 @@ def _snooze(board: Dashboard) -> None:
 def _events(board: Dashboard) -> None:
     def title() -> Row:
         many = say.plural(len(board.state.events), "event")
-        return row(Span(f"what has happened on {host_name(board.state)}", "strong"), dim(f"   {many}"))
+        return row(Span(f"what has happened on {host_in_full(board.state)}", "strong"), dim(f"   {many}"))
 
     board.app.push_screen(Overlay(title, lambda width: event_rows(board.state, width), again="view.events"))
 
@@ -58,7 +58,8 @@ def _evidence(board: Dashboard) -> None:
     from specdash.reports.bundle import bundle, name_of  # needed once in a while
 
     state, source = board.state, board.source
-    logs = {server.name: buffer for server in state.servers if (buffer := source.log(server.key))}
+    named = zip(names(state.servers), state.servers, strict=True)
+    logs = {name: buffer for name, server in named if (buffer := source.log(server.key))}
     data = bundle(state, logs, source.recording)
     try:
         where = files.write(f"{name_of(state)}.tar.gz", data)

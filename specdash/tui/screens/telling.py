@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from textual.message import Message
 
+from specdash.monitor.naming import host_in_full
 from specdash.monitor.state import HostState, Server
 from specdash.sanitise import clean_line
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.alerts import AlertLine
-from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.painted import TonedScreen
 
 FLASH_S = 5.0
@@ -32,20 +32,16 @@ class Telling(TonedScreen):
         super().__init__()
         self.asking = False
         """A token is on its way."""
-        self._rung: set[str] = set()
+        self._rung: Set[str] = frozenset()
         self._flash = 0
 
     def ring(self, states: Sequence[HostState]) -> None:
-        """Once for each server of any host that stalls, crashes or degrades."""
-        for state in states:
-            for alert in state.alerts:
-                if alert.alarm and alert.key not in self._rung:
-                    self._rung.add(alert.key)
-                    self.post_message(self.Alarm(host_name(state), alert.text))
-
-    def remind(self, key: str) -> None:
-        """Tell of this alert again when it comes back."""
-        self._rung.discard(key)
+        """Once for each alarm of any host, and again for one that was snoozed and comes back."""
+        alarms = {alert.key: (state, alert) for state in states for alert in state.alerts if alert.alarm}
+        for key, (state, alert) in alarms.items():
+            if key not in self._rung:
+                self.post_message(self.Alarm(host_in_full(state), alert.text))
+        self._rung = alarms.keys()
 
     def flash(self, words: str | Row, seconds: float = FLASH_S) -> None:
         """Say something for a moment, in the line of the alerts."""

@@ -1,0 +1,53 @@
+"""What must reach the operator: alarms while the display is held, each server's log in the evidence."""
+
+from __future__ import annotations
+
+import tarfile
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from specdash.logs.buffer import LogBuffer
+from tests.tui import fakes, states
+from tests.tui.conftest import Make
+from tests.tui.reading import screen_text, settle, until
+from tests.tui.test_alerts import Ear, names
+
+
+async def test_an_alarm_rings_while_the_display_is_held(
+    make_app: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = fakes.source(states.capture())
+    app = make_app(source)
+    ear = Ear(app, monkeypatch)
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        await pilot.press("space")
+        source.set(states.stalled())
+        await settle(pilot)
+        assert board.frozen is not None
+        assert "STALLED" not in screen_text(app)
+        assert len(ear.notes) == 1
+
+
+async def test_evidence_of_two_servers_of_one_name_has_the_log_of_each(
+    make_app: Make, own_folders: Path
+) -> None:
+    state = states.two_servers()
+    one, two = (msgspec.structs.replace(server, name="sglang:30000") for server in state.servers)
+    source = fakes.source(msgspec.structs.replace(state, servers=(one, two)))
+    for server in (one, two):
+        source.logs[server.key] = LogBuffer()
+        source.logs[server.key].append(f"of {server.pid}\n".encode())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("d")
+        await until(pilot, "KiB")
+    (written,) = (path for path in names(own_folders) if path.name.endswith(".tar.gz"))
+    with tarfile.open(written) as archive:
+        logs = [archive.extractfile(name) for name in archive.getnames() if "/log-" in name]
+        assert sorted(log.read() for log in logs if log) == sorted(
+            f"of {server.pid}\n".encode() for server in (one, two)
+        )

@@ -39,6 +39,8 @@ Reading:
     alive,how,unit,log,argv,supervisor,error}``. ``exit``: as Python's return code (negative: a signal), null
     while it runs or where it is not known.
 
+Any of them may name the ``boot`` that it is meant for: another one refuses it. ``signal`` must.
+
 Changing (refused with the error ``watch-only`` where the agent was started to look only):
 
 ``{"r":"signal","signal":"TERM|KILL|INT|CONT","targets":[{pid,start}],"boot":…}``
@@ -169,6 +171,8 @@ class Acts(object):
             raise wire.BadRequest("watch-only")
         if not isinstance(request.get("id"), str):
             raise TypeError("a request with an answer needs an id")
+        if request.get("boot", self.host.boot_id()) != self.host.boot_id():
+            raise wire.BadRequest("another boot: the host was restarted since this was planned")
         if len(self._threads) >= MOST:
             raise wire.BadRequest("busy: %d requests are at work" % MOST)
         thread = threading.Thread(target=self._work, args=(request, module, kind), name=request["r"])

@@ -153,10 +153,10 @@ class Hands:
     # ------------------------------------------------------------------ acting
 
     async def signal(
-        self, signal: SignalName, targets: Sequence[Target], boot: str, token: str
+        self, signal: SignalName, targets: Sequence[Target], token: str
     ) -> tuple[replies.Signalled, ...]:
-        """Send a signal to each, if it still is that process of that boot."""
-        request = {"r": "signal", "signal": signal, "targets": [t.pin for t in targets], "boot": boot}
+        """Send a signal to each, if it still is that process; a runner names the boot."""
+        request = {"r": "signal", "signal": signal, "targets": [t.pin for t in targets]}
         return (await self._ask(replies.Signals, request, token)).targets
 
     async def remove(self, paths: Sequence[str], token: str) -> tuple[replies.RemovedFile, ...]:

@@ -28,11 +28,6 @@ class Context:
         """The step itself."""
         return self.plan.steps[self.index]
 
-    @property
-    def boot(self) -> str:
-        """The boot in which this step's processes live."""
-        return self.plan.outside_boot if self.step.place == "outside" else self.plan.boot
-
     def token(self, part: int | str | None = None) -> str:
         """The step's token, or that of a part of it. The same part has the same token after a crash."""
         token = self.plan.token(self.index)

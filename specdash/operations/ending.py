@@ -26,7 +26,7 @@ async def send(ctx: Context, work: Signal) -> Outcome:
     """Signal, then count the grace down until all are gone."""
     doubt = ""
     try:
-        answers = await ctx.hands.signal(work.signal, work.targets, ctx.boot, ctx.token())
+        answers = await ctx.hands.signal(work.signal, work.targets, ctx.token())
         if (refused := _refused(answers, work.targets)) is not None:
             return Outcome(state="failed", evidence=refused)
         if all(answer.result != "sent" for answer in answers):
@@ -127,7 +127,7 @@ async def _kill(ctx: Context, targets: Sequence[Target], number: int) -> tuple[S
     pins = ",".join(f"{target.pid}:{target.start}" for target in targets)
     token = ctx.token(f"{number}-{hashlib.sha256(pins.encode()).hexdigest()[:8]}")
     try:
-        return await ctx.hands.signal("KILL", targets, ctx.boot, token)
+        return await ctx.hands.signal("KILL", targets, token)
     except RequestError as error:
         if not unfinished(error):
             raise

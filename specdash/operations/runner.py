@@ -15,7 +15,7 @@ from specdash.operations import ending, freeing, preflight, rewriting, starting
 from specdash.operations.acts import Acts, Clock, Hands, RealClock
 from specdash.operations.context import Context
 from specdash.operations.journal import Journal, Record
-from specdash.operations.plan import Plan, Step
+from specdash.operations.plan import Plan
 from specdash.operations.work import (
     Ask,
     Check,
@@ -147,10 +147,11 @@ class Runner:
         def say(evidence: str, until: float | None = None) -> None:
             self._tell(plan.advance(index, evidence=evidence, until=until))
 
-        hands = Hands(_Asking(hands.acts, say))
+        boot = plan.boot if step.place == "host" else plan.outside_boot
+        hands = Hands(_Asking(hands.acts, say, {"boot": boot} if step.risk == "hard" else {}))
         try:
             if step.risk == "hard":
-                await self._still_ours(plan, step, hands)
+                await self._still_ours(plan, boot, hands)
             context = Context(
                 hands=hands,
                 clock=self._clock,
@@ -194,11 +195,10 @@ class Runner:
             if not lock.held:
                 raise SpecdashError(_busy(lock.by.who, lock.by.what) if lock.by else "the host is reserved")
 
-    async def _still_ours(self, plan: Plan, step: Step, hands: Hands) -> None:
+    async def _still_ours(self, plan: Plan, boot: str, hands: Hands) -> None:
         """Before each change: the same boot, and nobody has taken the host over. Raises ``RequestError``."""
         host = hands.state.host
-        planned = plan.boot if step.place == "host" else plan.outside_boot
-        if host is not None and planned and host.boot != planned:
+        if host is not None and boot and host.boot != boot:
             raise RequestError(
                 "the host was rebooted since this was planned: nothing of it applies any more, plan it anew"
             )
@@ -212,10 +212,13 @@ class Runner:
 
 
 class _Asking:
-    """Says so when the link is lost while an answer is waited for: what was asked may have been done."""
+    """Says so when the link is lost while an answer is waited for: what was asked may have been done.
 
-    def __init__(self, acts: Acts, say: Callable[[str], None]) -> None:
-        self._acts, self._say = acts, say
+    What waits for the next link names the boot it is ``meant`` for: a host that was restarted refuses it.
+    """
+
+    def __init__(self, acts: Acts, say: Callable[[str], None], meant: Mapping[str, str]) -> None:
+        self._acts, self._say, self._meant = acts, say, meant
 
     @property
     def target(self) -> str:
@@ -226,7 +229,7 @@ class _Asking:
         return self._acts.state
 
     async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
-        answer = asyncio.ensure_future(self._acts.ask(request, token=token))
+        answer = asyncio.ensure_future(self._acts.ask({**request, **self._meant}, token=token))
         try:
             while not (await asyncio.wait({answer}, timeout=ASKED_S))[0]:
                 if self.state.link.state not in ("live", "stale"):

@@ -29,6 +29,8 @@ class FakeHost(World):
         if self.fault:
             self.fault(self, full, "before")
         try:
+            if request.get("boot", self.boot) != self.boot:
+                raise RequestError("another boot: the host was restarted since this was planned")
             answer = self._do(full)
         except RequestError:
             if self.fault:
@@ -102,8 +104,6 @@ class FakeHost(World):
         return {"alive": living, "zombies": [self.row(p) for p in rows if p.state == "Z"], "gone": []}
 
     def do_signal(self, request: dict[str, Any]) -> Any:
-        if request["boot"] != self.boot:
-            raise RequestError("another boot: the host was restarted, these processes are gone")
         self.remember()
         return {"targets": [self._signal(request["signal"], target) for target in request["targets"]]}
 

@@ -14,9 +14,10 @@ from specdash.errors import RequestError, SpecdashError
 from specdash.operations import clean, patch, stop
 from specdash.operations.desk import Busy, Desk
 from specdash.operations.journal import Journal
-from specdash.operations.plan import Plan
+from specdash.operations.plan import Plan, Step
+from specdash.operations.rules import Rules, make
 from specdash.operations.runner import Runner
-from specdash.operations.work import Edit, Launch
+from specdash.operations.work import Edit, Launch, Start
 from tests.operations.fakehost import FakeHost, Proc, bystanders, server, sglang
 
 
@@ -354,3 +355,35 @@ async def test_an_answer_that_is_lost_with_the_link_is_unknown_until_it_comes(
     assert "unknown, asking: the link is lost, and with it the answer" in seen
     assert plan.ok
     assert host.times("TERM", 100) == 1
+
+
+@pytest.mark.parametrize("verb", ["run", "signal", "remove", "launch", "write_file"])
+async def test_what_was_asked_before_a_reboot_is_not_done_after_it(
+    host: FakeHost, journal: Journal, verb: str
+) -> None:
+    """The request waits for the next link, and the host that answers there has been started anew."""
+
+    def reboot(world: FakeHost, request: dict[str, Any], when: str) -> None:
+        if request["r"] == verb and when == "before":
+            world.boot = "boot-2"
+
+    found = sglang(host)
+    host.files["/proc/100/cgroup"] = b"0::/system.slice/sglang.service\n"
+    host.managers["systemctl stop"] = lambda world: 0
+    host.leftovers = [{"path": "/dev/shm/psm_00000001", "size": 4096, "why": "shared memory"}]
+    host.files["/d/config.json"] = b'{"a": 1}'
+    if verb in ("run", "signal"):
+        forced = Rules(forced=("manager",) if verb == "signal" else ())
+        plan = await stop.prepare(host, found, rules=forced)
+    elif verb == "remove":
+        plan = await clean.prepare(host)
+    elif verb == "launch":
+        launch = Launch(name="main", engine="sglang", argv=("x",), log="/l")
+        plan = make(host, "launch", "main", [Step(title="start", risk="hard", work=Start(launch=launch))])
+    else:
+        plan = await patch.prepare(host, "/d/config.json", [Edit(key="a", value="2")])
+    host.fault = reboot
+    plan = await Runner(host, journal, clock=host.clock).run(plan, lambda _: None)
+    assert plan.failed is not None
+    assert "another boot" in plan.failed.evidence
+    assert host.effects == []

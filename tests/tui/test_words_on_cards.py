@@ -17,7 +17,7 @@ from specdash.tui.widgets.gpulines import (
     last_known_s,
     summary_rows,
 )
-from specdash.tui.widgets.rail import truth_row
+from specdash.tui.widgets.rail import Rail, truth_row
 from tests.tui import panes, pieces, states
 from tests.tui.words import STATES, WIDTHS, first
 
@@ -47,6 +47,12 @@ def test_a_card_says_memory_in_gib_work_and_owner() -> None:
     shown = text_of(card_row(states.serving().gpus[0], pieces.NOW, 116))
     for part in ("122.0/140.4", "97%", "412 W", "58°", "TP0 4243", "1980 MHz", "ok"):
         assert part in shown
+
+
+def test_an_owner_without_room_loses_letters_of_its_name_and_no_digit_of_its_number() -> None:
+    owner = Owner(pid=20_345, mib=9, label="EngineCore")
+    shown = text_of(card_row(msgspec.structs.replace(pieces.gpu(0, 9.0), owners=(owner,)), pieces.NOW, 116))
+    assert "EngineC… 20345  " in shown
 
 
 def test_what_is_odd_about_a_card_is_said_and_stands_out() -> None:
@@ -105,6 +111,14 @@ def test_what_is_old_says_how_old_on_every_layout_and_no_chart_ends_now() -> Non
     assert axis.endswith("51 s ago")
     assert "when last heard: " in text_of(truth_row(server, 116, with_meter=False, old=True))
     assert "when last heard" not in text_of(truth_row(server, 116, with_meter=False))
+
+
+def test_how_long_nothing_has_moved_is_not_told_of_a_host_that_is_not_heard() -> None:
+    rail = Rail()
+    for state, told in ((states.capture(), True), (states.lost(), False)):
+        rail.state, rail.server = state, first(state)
+        rows = (truth_row(rail.server, 116, with_meter=True, old=state.old), rail.heading(116)[1])
+        assert ["▱" in text_of(line) for line in rows] == [told, told]
 
 
 def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:

@@ -129,7 +129,7 @@ def truth_row(server: Server, width: int, *, with_meter: bool, old: bool = False
     """
     then = Span("when last heard: ", "warn") if old and server.truth else Span("")
     sentence = row(then, Span(server.truth or "nothing seen yet", truth_tone(server)))
-    right = meter_row(server, 6, words=False) if with_meter else ()
+    right = meter_row(server, 6, words=False) if with_meter and not old else ()
     return spread(sentence, right, width)
 
 
@@ -197,11 +197,10 @@ class Rail(Choosing, can_focus=True):
 
     def heading(self, width: int) -> tuple[Row, Row]:
         """Whose start it is; how long it took in all, and the meter."""
-        if self.server is None or width < FRAMED:
+        if self.server is None or self.state is None or width < FRAMED:
             return (), ()
         took = self.server.ready_after_s
         started = f"ready after {say.clock(took)}" if took is not None and self.server.gone_at is None else ""
-        meter = meter_row(self.server, 20 if width >= 150 else 12)
-        return facts(self.server, self.state.now if self.state else 0.0), row(
-            dim(started), dim("   ") if started and meter else "", meter
-        )
+        meter = () if self.state.old else meter_row(self.server, 20 if width >= 150 else 12)
+        gap = dim("   ") if started and meter else ""
+        return facts(self.server, self.state.now), row(dim(started), gap, meter)

@@ -114,7 +114,7 @@ class StepsPane(Choosing, can_focus=True):
         """Show another picture. ``now``: of this machine, for the plan's times."""
         self.server, self.plan, self.own, self.now = server, plan, own, now
         self.simulated = state.host is not None and state.host.simulated
-        self.faded = state.link.state in ("stale", "lost")
+        self.faded = state.old
         self.redraw()
 
     @property

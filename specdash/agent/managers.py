@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 
@@ -19,24 +20,33 @@ LIMIT = 60.0
 PID_LIMIT = 5.0
 
 
+def outcome(argv: "list[str]", limit: float) -> "tuple[int, str, str]":
+    """A command's exit status and what it prints. Raises OSError and ``subprocess.TimeoutExpired``."""
+    pipe = subprocess.PIPE
+    child = subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, cwd="/", start_new_session=True
+    )
+    with child:
+        try:
+            out, said = child.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            # With all that it has started; the pipes are not waited for, since some may have left its group.
+            os.killpg(child.pid, signal.SIGKILL)
+            raise
+    return child.returncode, out.decode("utf-8", "replace").strip(), said.decode("utf-8", "replace").strip()
+
+
 def ask(argv: "list[str]", limit: float = LIMIT) -> str:
     """What a manager's command prints. Raises ``wire.BadRequest`` with its own words where it fails."""
     try:
-        done = subprocess.Popen(
-            argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd="/"
-        )
+        status, out, said = outcome(argv, limit)
     except OSError as error:
         raise wire.BadRequest("%s: %s" % (argv[0], error.strerror))
-    try:
-        out, said = done.communicate(timeout=limit)
     except subprocess.TimeoutExpired:
-        done.kill()
-        done.communicate()
         raise wire.BadRequest("%s: no answer for %d s" % (argv[0], limit))
-    if done.returncode:
-        words = said.decode("utf-8", "replace").strip() or "exit status %d" % done.returncode
-        raise wire.BadRequest("%s: %s" % (argv[0], words[-2000:]))
-    return out.decode("utf-8", "replace").strip()
+    if status:
+        raise wire.BadRequest("%s: %s" % (argv[0], said[-2000:] or "exit status %d" % status))
+    return out
 
 
 def unit_name(request: "Json", token: str) -> str:

@@ -7,7 +7,7 @@ import resource
 import socket
 import subprocess
 
-from specdash.agent import sockets
+from specdash.agent import managers, sockets
 from specdash.agent.census import Census, describe
 from specdash.agent.patience import NoAnswer
 from specdash.agent.records import in_words
@@ -139,24 +139,14 @@ def _versions(python: str, names: "list[str]") -> "Json":
     """What an interpreter has installed, asked of itself."""
     answer: "Json" = {"version": None, "executable": None, "modules": {}, "error": None}
     try:
-        child = subprocess.Popen(
-            [python, "-c", VERSIONS] + names,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd="/",
-        )
+        status, out, said = managers.outcome([python, "-c", VERSIONS] + names, ASK_LIMIT)
     except OSError as error:
         return dict(answer, error=in_words(error))
-    try:
-        out, said = child.communicate(timeout=ASK_LIMIT)
     except subprocess.TimeoutExpired:
-        child.kill()
-        child.communicate()
         return dict(answer, error="no answer from %s for %d s" % (python, ASK_LIMIT))
     try:
-        answer.update(json.loads(out.decode("utf-8")))
+        answer.update(json.loads(out))
     except ValueError:
-        words = said.decode("utf-8", "replace").strip().splitlines()
-        answer["error"] = "%s: %s" % (python, words[-1] if words else "exit status %d" % child.returncode)
+        words = said.splitlines()
+        answer["error"] = "%s: %s" % (python, words[-1] if words else "exit status %d" % status)
     return answer

@@ -11,6 +11,10 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
+from specdash.agent import managers, probe
+from specdash.agent.wire import BadRequest
 from specdash.sim.ports import free_port
 from tests.agent.hands import Hands
 
@@ -85,3 +89,21 @@ def test_versions_are_asked_of_the_given_python(hands: Hands) -> None:
 def test_a_python_that_is_none_says_why(hands: Hands) -> None:
     assert "No such file" in hands.do("probe", python="/nowhere/python", modules=["vllm"])["python"]["error"]
     assert "exit status 1" in hands.do("probe", python="/bin/false", modules=["vllm"])["python"]["error"]
+
+
+@pytest.mark.parametrize("ask", ["an interpreter", "a manager"])
+def test_a_wrapper_that_hangs_is_given_up_with_what_it_has_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: str
+) -> None:
+    """Its child holds the pipes: whoever waits for their end waits for the child."""
+    ended = tmp_path / "ended"
+    wrapper = tmp_path / "python"
+    wrapper.write_text(f"#!/bin/sh\n(sleep 15; touch {ended}) & wait\n")
+    wrapper.chmod(0o700)
+    monkeypatch.setattr(probe, "ASK_LIMIT", 0.2)
+    if ask == "an interpreter":
+        assert "no answer from" in probe._versions(str(wrapper), [])["error"]
+    else:
+        with pytest.raises(BadRequest, match="no answer for"):
+            managers.ask([str(wrapper)], 0.2)
+    assert not ended.exists()

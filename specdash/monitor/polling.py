@@ -73,14 +73,13 @@ def plan(memory: ServerMemory, port: int | None, bind: str | None, *, ready: boo
 def _calls(memory: ServerMemory, *, ready: bool) -> tuple[Call, ...]:
     if not listens(memory):
         return (Call(path=CONNECT, every=2.0, limit=2.0),)
-    calls: tuple[Call, ...]
     models = Call(path=MODELS, every=30.0 if MODELS in memory.good_at else 2.0, limit=5.0, body=_LONG_BODY)
-    if not ready or HEALTH not in memory.good_at:
-        calls = (Call(path=HEALTH, every=2.0, limit=3.0), models)
-    else:
+    health = Call(path=HEALTH, every=2.0, limit=3.0)
+    if ready and HEALTH in memory.good_at:
         # SGLang's /health costs a generation: 1 s when well, 20 s when hung.
-        limit = 25.0 if memory.family.engine == "sglang" else 5.0
-        calls = (Call(path=HEALTH, every=30.0, limit=limit), models, *_counters(memory))
+        health = Call(path=HEALTH, every=30.0, limit=25.0 if memory.family.engine == "sglang" else 5.0)
+    # One that was found hung never says that it is well: its counters tell that requests wait.
+    calls = (health, models, *(_counters(memory) if ready else ()))
     return tuple(call for call in calls if call.path not in memory.lacks)
 
 

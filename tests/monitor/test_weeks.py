@@ -20,7 +20,7 @@ from tests.monitor.frames_of import (
     server,
     tick,
 )
-from tests.monitor.test_observe import ARGS, LOADING
+from tests.monitor.test_observe import ARGS, LOADED, LOADING, READY
 
 XID = "NVRM: Xid (PCI:0000:17:00): 94, pid=102, Contained ECC error number {number}."
 
@@ -118,3 +118,12 @@ def test_two_servers_of_containers_that_want_one_port_take_no_answer_for_each_ot
         lamp.value for server in answered.picture.servers for lamp in server.lamps if lamp.name == "port"
     ]
     assert ports == ["30000 of a container's network, and of another server: not asked"] * 2
+
+
+def test_a_server_that_was_found_hung_is_asked_for_its_counters_although_it_never_says_that_it_is_well() -> (
+    None
+):
+    found = run(hello(), processes(1.0, *server()), log(10.0, ARGS + LOADING + LOADED + READY, start_=True))
+    memory = run(http(12.0, "connect"), http(13.0, "/health", error="timeout"), memory=found)
+    (plan,) = wants(memory).polls
+    assert {"/health", "/v1/loads?include=all"} <= {call.path for call in plan.calls}

@@ -1,7 +1,9 @@
-"""The part of specdash that runs on the host: standard library only, Python 3.6 syntax.
+"""What runs on the host: Python 3.6, standard library only.
+
+May touch: that host; nothing else of specdash.
 
 It reads and acts; it decides nothing. It is sent through stdin of one SSH session channel, together
-with NVML's Python binding, and never touches the host's disk.
+with NVML's Python binding: it is itself never a file there, and looking writes none.
 
 Requests, one JSON object a line, ``r`` names the request; those with an ``id`` are answered by a
 ``reply`` frame:

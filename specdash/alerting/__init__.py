@@ -1,1 +1,4 @@
-"""Alerts out of the terminal: which change is told where, and how it is sent."""
+"""Alerts out of the terminal: which, to whom, and how.
+
+May touch: the clock, the network by apprise, a command with an address.
+"""

@@ -1,1 +1,4 @@
-"""Benchmarks: what is asked of a server, what the load generator says, and the figures made of it."""
+"""The mathematics of a benchmark: figures, intervals, verdicts.
+
+May touch: nothing. ``specdash.measuring`` measures.
+"""

@@ -1,4 +1,9 @@
-"""The commands, one a file; what is told of all of them stands here, where none has to be imported."""
+"""The command line, one command a file.
+
+May touch: every room, each when a command needs it.
+
+What is told of all commands stands here, where none has to be imported.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The pages of ``specdash help TOPIC``: plain files beside this one, and tables that come from the code.
+"""The pages of ``specdash help``, and tables made from the code.
+
+May touch: nothing; every room has its table.
 
 A page is indented under its headings. A line ``{{name}}`` stands for a table of ``specdash.help.tables``,
 ``{{name}}`` within a line for one figure: what stands in code or data is not written down twice.
@@ -22,7 +24,7 @@ TOPICS: Final[dict[str, str]] = {
     "engines": "which servers are known, and how to teach another",
     "security": "what is trusted, written, sent and kept",
     "troubleshooting": "by message: what it means and what to do",
-    "contributing": "three walks: add an engine, an operation, a pane",
+    "contributing": "the rooms of the program; how to add an engine, an operation, a pane",
 }
 """Name → what it is about, in the order in which a new operator needs them. A file each: ``NAME.md``."""
 

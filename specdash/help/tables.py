@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from specdash.profile.loading import shown_path
+
+ROOMS: Final = (
+    *("agent", "remote", "intake", "engines", "monitor", "logs", "session", "operations", "profile"),
+    *("history", "alerting", "bench", "measuring", "runbooks", "reports", "tui", "commands", "help", "sim"),
+)
+"""The rooms, as data walks through them; those that stand beside it last."""
 
 
 def keys(width: int) -> Iterator[str]:
@@ -112,6 +119,18 @@ def commands(width: int) -> Iterator[str]:
 
     for name, says in COMMANDS.items():
         yield from _row(name, says, 12, width)
+
+
+def rooms(width: int) -> Iterator[str]:
+    """Every room of the package: what it is, and what it may touch, by its own docstring."""
+    for name in ROOMS:
+        about = importlib.import_module(f"specdash.{name}").__doc__ or ""
+        touches = re.search(r"^May touch: (.+)$", about, re.MULTILINE)
+        for head, text in (
+            (name, about.partition("\n")[0]),
+            ("", f"touches {touches[1]}" if touches else ""),
+        ):
+            yield from _row(head, text.replace("``", "`"), 12, width)
 
 
 def _of(engine: str, rows: tuple[str, ...]) -> Iterator[str]:
@@ -222,6 +241,7 @@ TABLES: Final[Mapping[str, Callable[[int], Iterator[str]]]] = {
     "failures": failures,
     "diagnoses": diagnoses,
     "commands": commands,
+    "rooms": rooms,
 }
 """What a line ``{{name}}`` of a page stands for."""
 

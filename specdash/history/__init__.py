@@ -1,1 +1,4 @@
-"""What stays after a session: recordings that can be replayed, turned into a test or sent to somebody."""
+"""What stays: benchmarks, learned times, to-dos, recordings.
+
+May touch: the state folder, the file of a recording, a replay's clock.
+"""

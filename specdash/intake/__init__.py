@@ -1,1 +1,4 @@
-"""How frames become a picture, live or replayed: door, rules and taking."""
+"""How frames become a picture, live or replayed, through one door.
+
+May touch: the config folder's ``engines``, to read them.
+"""

@@ -1,1 +1,4 @@
-"""Carrying out a benchmark: the load generator is started, listened to and stopped; runs are kept."""
+"""Carrying out a benchmark: the load, its course, what is kept.
+
+May touch: the clock, HTTP, a load generator here, a host by requests.
+"""

@@ -1,4 +1,6 @@
-"""What changes something on a host: shown before it is done, verified after, undone where that is possible.
+"""What changes a host: shown before, verified after, journalled.
+
+May touch: the clock, a host by requests, the state folder.
 
 An operation is a *plan* (``plan.Plan``): a list of steps, each with its risk and the literal signals,
 commands and bytes, made without changing anything. A ``runner.Runner`` carries it out and publishes the
@@ -7,10 +9,10 @@ step does is data (``work``), so the journal can hold it and a later process can
 
 How a screen uses it::
 
-    plan = await stop.prepare(session, server, grammar)         # looks, changes nothing
-    desk = Desk(session, Journal.open())                         # one a host, kept
-    desk.subscribe(lambda: draw(desk.plan))
-    await desk.perform(plan)                                     # or: desk.cancel()
+    operations = Operations(session, Journal())                  # one a host, kept
+    offer = await operations.kill(server)                        # looks, changes nothing
+    operations.desk.subscribe(lambda: draw(operations.desk.plan))
+    await operations.perform(offer.plan)                         # or: operations.desk.cancel()
 
 ``Plan.typing`` says what the operator must type first, and why; None: a plain "yes" is enough.
 """

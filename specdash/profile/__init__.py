@@ -1,1 +1,4 @@
-"""The profile, ``specdash.toml``: its types, how it is read and checked, its schema, a first draft of it."""
+"""``specdash.toml``: its types, how it is read and checked, its schema.
+
+May touch: that file, to read it.
+"""

@@ -1,1 +1,4 @@
-"""How a host is reached and kept: SSH or a local pipe, the agent sent in memory, one link that comes back."""
+"""How a host is reached and kept: SSH or a local pipe, one link.
+
+May touch: the network, ``ssh``, ``~/.ssh``.
+"""

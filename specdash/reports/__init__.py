@@ -1,1 +1,4 @@
-"""What was done, when, and with what evidence: as Markdown for a ticket, and as one page to open anywhere."""
+"""What was done, with what evidence: Markdown, or one HTML page.
+
+May touch: what other rooms have kept, to read it.
+"""

@@ -1,1 +1,4 @@
-"""The procedure: steps that tick themselves, the operator's own to-dos, runbooks and reports."""
+"""Procedures: steps that tick themselves, to-dos, runbooks.
+
+May touch: the clock, a host by operations, the state folder.
+"""

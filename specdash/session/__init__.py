@@ -1,4 +1,6 @@
-"""One host, looked at: frames come in by one door and become a picture for screens and commands.
+"""One host, looked at: its link and its picture.
+
+May touch: the clock, a host by its link, a command that prints an API key.
 
 ``live`` holds the link and the monitor; ``source`` says what any host offers: live, replayed or simulated.
 """

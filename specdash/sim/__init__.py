@@ -1,4 +1,6 @@
-"""A simulated GPU host: a real sshd, real processes, real HTTP; only the GPUs and the clock are made up.
+"""A simulated GPU host, real in all but its GPUs and its clock.
+
+May touch: processes, 127.0.0.1, a folder in ``/tmp``.
 
 ``keeper`` starts the host and never leaves a process or a file of it behind, ``host`` is its first
 process (what a kernel calls init) with the ``sshd``, ``engine`` is the inference server that runs on

@@ -15,7 +15,7 @@ from specdash.commands import COMMANDS
 from specdash.engines.common import default_book
 from specdash.engines.loader import parse_own
 from specdash.help import TOPICS, WIDEST, page, source
-from specdash.help.tables import FIGURES, TABLES
+from specdash.help.tables import FIGURES, ROOMS, TABLES
 from specdash.profile.document import Profile
 from specdash.profile.loading import parse
 from specdash.remote.errors import FAILURES
@@ -116,7 +116,15 @@ def test_every_file_that_the_walks_name_exists() -> None:
     walked = {name for name in named if "NAME" not in name and "/x/" not in name}
     assert len(walked) > 10
     assert [name for name in sorted(walked) if not (top / name).exists()] == []
-    assert source("contributing").count("\n") <= 48
+    assert source("contributing").count("\n") <= 80
+
+
+def test_the_picture_of_the_house_has_every_room_and_what_it_may_touch() -> None:
+    there = {path.parent.name for path in ROOM.glob("*/__init__.py")}
+    assert sorted(ROOMS) == sorted(there)
+    text = shown("contributing")
+    for name in ROOMS:
+        assert re.search(rf"^  {name} +\S[^\n]+\.\n {{14}}touches [^\n]+\.$", text, re.MULTILINE), name
 
 
 def test_a_command_has_its_page_too_and_a_mistyped_one_is_guessed() -> None:

@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect_left, bisect_right
 from typing import Final, Literal, NamedTuple
 
-from specdash.logs.buffer import LogBuffer, Rule
+from specdash.logs.buffer import LogBuffer
 from specdash.logs.pattern import Finder, Wanted
 from specdash.logs.polls import Run
 
@@ -102,7 +102,6 @@ class LogLens:
         self.polls = polls
         """Polls are shown like any other line."""
         self._epoch = 0
-        self._rules: list[Rule] = []
         self._rule_rows: array[int] = array("Q")
         self._indexed: object = None
 
@@ -144,17 +143,20 @@ class LogLens:
     @property
     def rows(self) -> int:
         """One past the newest row."""
-        return self._end + len(self._ruled)
+        return self._end + self.buffer.rules_gone + len(self._ruled)
 
     @property
     def first_row(self) -> int:
         """The oldest row still in memory."""
         first = self.buffer.first_line
-        return self._rank(first) + bisect_left(self.buffer.rules, (first,))
+        return self._rank(first) + self.buffer.rules_gone
 
     def row(self, row: int) -> Row:
         """A row by its number. Raises IndexError if it is not in memory."""
-        place = self.place(row)
+        return self.read(self.place(row))
+
+    def read(self, place: Row) -> Row:
+        """What stands there, with the text of a line. Raises IndexError if that is not in memory."""
         if place.kind != "line":
             return place
         return place._replace(text=self.buffer.text(place.line), error=self.buffer.is_error(place.line))
@@ -165,28 +167,29 @@ class LogLens:
             raise IndexError(row)
         before = bisect_right(self._ruled, row)
         if before and self._rule_rows[before - 1] == row:
-            line, _, kind, text = self._rules[before - 1]
+            line, _, kind, text = self.buffer.rules[before - 1]
             return Row(kind, line, text)
-        what = self._at(row - before)
+        what = self._at(row - before - self.buffer.rules_gone)
         if isinstance(what, Run):
             return Row("fold", what.first, what.words)
         return Row("line", what, "")
 
     def row_of(self, line: int) -> int:
         """The row that shows a line; where it is hidden, the next one below."""
-        return self._rank(line) + bisect_left(self.buffer.rules, (line + 1,))
+        buffer = self.buffer
+        return self._rank(line) + buffer.rules_gone + bisect_left(buffer.rules, (line + 1,))
 
     def line_of(self, row: int) -> int:
         """The line of a row; of a rule, the line after it."""
         before = bisect_left(self._ruled, row)
-        what = self._at(row - before)
+        what = self._at(row - before - self.buffer.rules_gone)
         return what.first if isinstance(what, Run) else what
 
     def next_rule(self, row: int, *, back: bool = False) -> int | None:
         """The row of the next (previous) rule."""
         rows = self._ruled
         at = bisect_left(rows, row) - 1 if back else bisect_right(rows, row)
-        return rows[at] if 0 <= at < len(rows) and rows[at] >= self.first_row else None
+        return rows[at] if 0 <= at < len(rows) else None
 
     def _rank(self, line: int) -> int:
         if self.matches is not None:
@@ -211,8 +214,6 @@ class LogLens:
         """The rows of the rules."""
         if self._indexed != self.stamp:
             self._indexed = self.stamp
-            self._rules = self.buffer.rules
-            first = self.buffer.first_line  # rules before it count, but have no row any more
-            ranks = (self._rank(max(first, rule[0])) for rule in self._rules)
-            self._rule_rows = array("Q", (rank + k for k, rank in enumerate(ranks)))
+            numbered = enumerate(self.buffer.rules, self.buffer.rules_gone)
+            self._rule_rows = array("Q", (self._rank(rule[0]) + number for number, rule in numbered))
         return self._rule_rows

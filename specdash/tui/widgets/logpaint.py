@@ -15,7 +15,7 @@ from textual.strip import Strip
 from specdash.logs.lens import LogLens
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.logline import TimeMode, form_of, in_sight, line_row, rule_row, time_text
-from specdash.tui.widgets.painted import blank_style, fade, highlight, strip_of
+from specdash.tui.widgets.painted import Lined, fade, highlight, strip_of
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
@@ -31,11 +31,13 @@ class Piece(NamedTuple):
     """What one line of the screen shows: a row of the buffer, or a part of a wrapped one."""
 
     row: int
+    place: LogRow
+    """What stands there, without its text."""
     cell: int
-    """First cell of the row that is shown here."""
+    """First cell of a wrapped row that is shown here."""
 
 
-class LogPaint(ScrollView):
+class LogPaint(ScrollView, Lined):
     """The painting half of a log view: it is told what to show, and where it stands."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
@@ -102,30 +104,30 @@ class LogPaint(ScrollView):
             painted = in_sight(painted, self.cells)
         return fade(painted) if self.faded else painted
 
-    def _place(self, number: int) -> LogRow:
-        assert self.lens is not None
-        return self.lens.place(number)
-
     def _settled(self, place: LogRow) -> bool:
         """It will always look as it does now."""
         assert self.lens is not None
         return place.kind == "line" and place.line <= self.lens.buffer.settled and self.times != "age"
 
-    def _strip(self, place: LogRow, number: int) -> Strip:
+    def _strip(self, place: LogRow) -> Strip:
         """A row as cells. Those of a wrapped line that will not change are kept: they tell its parts."""
         assert self.lens is not None
         settled = self.wrap and self._settled(place)
         key = (place.line, place.line == self.current)
         strip = self._strips.get(key) if settled else None
         if strip is None:
-            strip = strip_of(self, self._displayed(self.lens.row(number)), action=False)
+            strip = strip_of(self, self._displayed(self.lens.read(place)), action=False)
             if settled:
                 self._strips[key] = strip
         return strip
 
-    def _parts(self, number: int) -> range:
-        """First cells of the screen lines that a row takes when wrapped."""
-        return range(0, max(1, self._strip(self._place(number), number).cell_length), max(1, self.cells))
+    def _parts(self, number: int) -> list[Piece]:
+        """The screen lines that a row takes when wrapped."""
+        assert self.lens is not None
+        place, width = self.lens.place(number), max(1, self.cells)
+        return [
+            Piece(number, place, cell) for cell in range(0, max(1, self._strip(place).cell_length), width)
+        ]
 
     def _layout(self) -> list[Piece]:
         """Which piece stands on each line of the screen."""
@@ -134,48 +136,40 @@ class LogPaint(ScrollView):
             return []
         first = lens.first_row + self.scroll_offset.y
         if not self.wrap:
-            return [Piece(number, -1) for number in range(first, min(first + height, lens.rows))]
+            numbers = range(first, min(first + height, lens.rows))
+            return [Piece(number, lens.place(number), 0) for number in numbers]
         pieces: list[Piece] = []
         if self.follow:
             for number in range(lens.rows - 1, lens.first_row - 1, -1):
-                pieces = [Piece(number, cell) for cell in self._parts(number)] + pieces
+                pieces = self._parts(number) + pieces
                 if len(pieces) >= height:
                     break
             return pieces[-height:]
         for number in range(first, lens.rows):
-            pieces += [Piece(number, cell) for cell in self._parts(number)]
+            pieces += self._parts(number)
             if len(pieces) >= height:
                 break
         return pieces[:height]
 
     def render_line(self, y: int) -> Strip:
-        """One line of cells."""
-        width = self.cells
-        if self.lens is None or self.lens.rows == self.lens.first_row:
-            return self._render_empty(y, width)
+        """One line of cells; whoever asked for it fills it up."""
         if self._pieces is None:
             self._pieces = self._layout()
         if y >= len(self._pieces):
-            return Strip.blank(width, blank_style(self))
+            rows = () if self._pieces else self.nothing()
+            return strip_of(self, rows[y]) if y < len(rows) else Strip([])
         piece, selection = self._pieces[y], self.text_selection
-        start = piece.cell if piece.cell >= 0 else self.scroll_offset.x
-        place = self._place(piece.row)
-        key = (piece.row, start, width, place.line == self.current)
-        painted = self._painted.get(key) if selection is None and self._settled(place) else None
-        if painted is not None:
-            return painted
-        strip = self._strip(place, piece.row)
-        strip = strip.crop(start, start + width) if start or piece.cell >= 0 else strip
-        strip = highlight(self, strip, selection, start, piece.row)
-        strip = strip.crop_extend(0, width, blank_style(self))
-        if selection is None and self._settled(place):
-            self._painted[key] = strip
-        return strip
-
-    def _render_empty(self, y: int, width: int) -> Strip:
-        rows = self.nothing()
-        strip = strip_of(self, rows[y]) if y < len(rows) else Strip([])
-        return strip.crop_extend(0, width, blank_style(self))
+        start = piece.cell if self.wrap else self.scroll_offset.x
+        width = self.cells
+        keep = selection is None and self._settled(piece.place)
+        key = (piece.place.line, start, width, piece.place.line == self.current)
+        strip = self._painted.get(key) if keep else None
+        if strip is None:
+            strip = self._strip(piece.place).crop(start, start + width)
+            strip = highlight(self, strip, selection, start, piece.row)
+            if keep:
+                self._painted[key] = strip
+        return self.placed(strip, start, piece.row)
 
     def nothing(self) -> tuple[Row, ...]:
         """What to say where there is no row."""

@@ -119,7 +119,7 @@ class LogReader(LogSearch):
         pieces = self._pieces if self._pieces is not None else self._layout()
         if at.y >= len(pieces):
             return
-        place = self.lens.place(pieces[at.y].row)
+        place = pieces[at.y].place
         if place.kind == "fold":
             self.show_polls(True)
             return

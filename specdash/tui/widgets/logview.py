@@ -76,7 +76,6 @@ class LogView(LogPaint, can_focus=True):
         self.keep_up()
         if lens.shape != self._shape:
             self._shape = lens.shape
-            self._painted.clear()
             if self.screen.selections:
                 self.screen.clear_selection()
         self._seen = lens.stamp

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -10,8 +11,6 @@ from typing import Any, NamedTuple
 import msgspec
 from textual.pilot import Pilot
 
-from specdash.monitor.alerts import notice
-from specdash.monitor.documents import Reason
 from specdash.monitor.state import HostState
 from specdash.remote.asking import HostKeyQuestion, SecretQuestion
 from specdash.session.source import Source
@@ -19,8 +18,9 @@ from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.dialogs import host_key_dialog, secret_dialog
 from specdash.tui.widgets.rail import phases
-from tests.tui import fakes, panes, pieces, states
-from tests.tui.logs import CRASH_LINES, LOG_LINES, serving_log
+from tests.screens import stories
+from tests.screens.story import Story
+from tests.tui import fakes, states
 from tests.tui.reading import settle
 
 Before = Callable[[Pilot[Any]], Awaitable[Any]]
@@ -43,12 +43,10 @@ HANDS = SimpleNamespace(
 """Somebody could act, and nothing is at work."""
 
 
-def source_of(state: HostState, lines: Sequence[str] = LOG_LINES) -> fakes.FakeSource:
+def source_of(made: HostState | Story) -> fakes.FakeSource:
     """One host with its log, on which somebody may act."""
-    source = fakes.source(state, lines)
-    if state.servers and state.servers[0].phase == "serving":
-        source.logs[pieces.KEY] = serving_log()
-    if not source.watch_only and state.host is not None:
+    source = made.told() if isinstance(made, Story) else fakes.source(made)
+    if not source.watch_only and source.state.host is not None:
         source.operations = HANDS
     return source
 
@@ -59,11 +57,9 @@ def app_over(*sources: Source, theme: str | None = None, ascii_only: bool = Fals
     return SpecdashApp(sources, themes=known, theme=name, ascii_only=ascii_only)
 
 
-def app_for(
-    state: HostState, lines: Sequence[str] = LOG_LINES, *, theme: str | None = None, ascii_only: bool = False
-) -> SpecdashApp:
+def app_for(made: HostState | Story, *, theme: str | None = None, ascii_only: bool = False) -> SpecdashApp:
     """The program over one host."""
-    return app_over(source_of(state, lines), theme=theme, ascii_only=ascii_only)
+    return app_over(source_of(made), theme=theme, ascii_only=ascii_only)
 
 
 def keys(*pressed: str) -> Before:
@@ -78,40 +74,16 @@ def keys(*pressed: str) -> Before:
     return press
 
 
-def gone() -> HostState:
-    """A server that ended while nobody was there to see why."""
-    state = states.crashed()
-    one = state.servers[0]
-    told = Reason(signal="main process", value="4242 gone, reason not seen", age_s=48.0, says="bad")
-    truth = "gone 48 s ago · reason not seen"
-    verdict = msgspec.structs.replace(one.verdict, reasons=(told,))
-    one = msgspec.structs.replace(one, verdict=verdict, truth=truth, diagnoses=())
-    words = "sglang:30000: main process gone in weights, reason not seen"
-    alert = msgspec.structs.replace(
-        state.alerts[0], severity="warning", text=words, next_key="server.restart"
-    )
-    return msgspec.structs.replace(state, servers=(one,), alerts=(alert,))
-
-
-def noticed(make: Callable[[], HostState], ago_s: float = 41.0) -> Callable[[], HostState]:
-    """That picture with the alerts that its servers and cards gave cause for, so many seconds ago."""
-
-    def state() -> HostState:
-        one = make()
-        found = notice({}, one.servers, one.gpus, one.now - ago_s)
-        return msgspec.structs.replace(one, alerts=tuple(found))
-
-    return state
-
-
 def several_hosts() -> tuple[Source, ...]:
     """Four hosts that are well or not, and a fifth that never answered."""
-    made = (states.stalled, states.serving, states.sick_cards, states.lost, states.never_reached)
-    names = ("gpubox", "dgx2", "h200-a", "h200-b", "attic")
-    return tuple(
-        source_of(msgspec.structs.replace(make(), target=name))
-        for make, name in zip(made, names, strict=True)
-    )
+    made = {
+        "gpubox": stories.stalled,
+        "dgx2": stories.serving,
+        "h200-a": stories.sick_cards,
+        "h200-b": stories.lost,
+    }
+    never = msgspec.structs.replace(states.never_reached(), target="attic")
+    return (*(source_of(replace(make(), target=name)) for name, make in made.items()), source_of(never))
 
 
 def _phase(title: str) -> Before:
@@ -147,47 +119,56 @@ async def _secret(pilot: Pilot[Any]) -> None:
     await settle(pilot)
 
 
-def seen(make: Callable[[], HostState], *pressed: str, lines: Sequence[str] = LOG_LINES) -> Make:
+def environment() -> fakes.FakeSource:
+    """What reached which rank of a server that serves."""
+    source = source_of(stories.serving())
+    rows = states.mixed_environment().servers[0].environment
+    one = msgspec.structs.replace(source.state.servers[0], environment=rows)
+    source.set(msgspec.structs.replace(source.state, servers=(one,)))
+    return source
+
+
+def seen(make: Callable[[], HostState | Story], *pressed: str) -> Make:
     """A picture of one host after these keys."""
-    return lambda folder: Scene(app_for(make(), lines), keys(*pressed))
+    return lambda folder: Scene(app_for(make()), keys(*pressed))
 
 
 MAIN: dict[str, Make] = {
     "connecting": seen(states.connecting),
     "refused": seen(states.refused),
     "never_reached": seen(states.never_reached),
-    "no_server": seen(noticed(states.no_server, 95.0)),
+    "no_server": seen(stories.no_server),
     "no_driver": seen(states.no_driver),
-    "loading": seen(states.loading),
-    "capture": seen(states.capture),
-    "serving": seen(states.serving),
-    "stalled": seen(states.stalled),
-    "crashed": seen(states.crashed, lines=CRASH_LINES),
-    "gone": seen(gone, lines=LOG_LINES),
-    "lost": seen(states.lost),
-    "stale": seen(states.stale),
-    "sick_cards": seen(noticed(states.sick_cards)),
-    "two_servers": seen(states.two_servers),
-    "degraded": seen(noticed(states.degraded, 310.0)),
-    "idle": seen(states.idle),
-    "watch_only": seen(states.watch_only),
+    "loading": seen(stories.loading),
+    "capture": seen(stories.capture),
+    "serving": seen(stories.serving),
+    "stalled": seen(stories.stalled),
+    "crashed": seen(stories.crashed),
+    "gone": seen(stories.gone),
+    "lost": seen(stories.lost),
+    "stale": seen(stories.stale),
+    "sick_cards": seen(stories.sick_cards),
+    "two_servers": seen(stories.two_servers),
+    "degraded": seen(stories.degraded),
+    "idle": seen(stories.idle),
+    "watch_only": seen(stories.watch_only),
     "several_hosts": lambda folder: Scene(app_over(*several_hosts())),
 }
 """What stands on the screen before any key."""
 LOOKED_INTO: dict[str, Make] = {
-    "boxes": seen(noticed(panes.odd_cards), "1", "j"),
-    "latencies": seen(panes.measured),
-    "log_search": seen(states.serving, "2", "slash", *"usage", "enter"),
-    "log_filter": seen(states.serving, "2", "ampersand", *"weight", "enter"),
-    "help": seen(states.serving, "question_mark"),
-    "palette": seen(states.serving, "colon"),
-    "card": seen(noticed(panes.looked_into), "1", "enter"),
-    "sick_card": seen(noticed(states.sick_cards), "1", "j", "j", "enter"),
-    "phase": lambda folder: Scene(app_for(states.checked()), _phase("graphs")),
-    "phase_compared": lambda folder: Scene(app_for(states.checked()), _phase("weights")),
-    "step": seen(states.checked, "3", "j", "enter"),
-    "environment": seen(states.mixed_environment, "v"),
-    "events": seen(states.eventful, "o"),
+    "boxes": seen(stories.odd_cards, "1", "j"),
+    "latencies": seen(stories.measured),
+    "log_search": seen(stories.serving, "2", "slash", *"usage", "enter"),
+    "log_filter": seen(stories.serving, "2", "ampersand", *"weight", "enter"),
+    "help": seen(stories.serving, "question_mark"),
+    "palette": seen(stories.serving, "colon"),
+    "card": seen(stories.looked_into, "1", "enter"),
+    "sick_card": seen(stories.sick_cards, "1", *"jjjjj", "enter"),
+    "phase": lambda folder: Scene(app_for(stories.stalled()), _phase("graphs")),
+    "phase_compared": lambda folder: Scene(app_for(stories.capture()), _phase("weights")),
+    "step": seen(stories.stalled, "3", "j", "enter"),
+    "environment": lambda folder: Scene(app_over(environment()), keys("v")),
+    "events": seen(stories.eventful, "o"),
     "stranger": lambda folder: Scene(app_for(states.connecting()), _stranger),
     "secret": lambda folder: Scene(app_for(states.connecting()), _secret),
 }

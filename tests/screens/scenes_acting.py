@@ -19,7 +19,9 @@ from specdash.session.lessons import place
 from specdash.tui.app import SpecdashApp
 from tests.bench.test_table import measured
 from tests.measuring.scripted import good_run
-from tests.operations.fakehost import FakeHost, sglang
+from tests.operations.fakehost import sglang
+from tests.screens import stories
+from tests.screens.dressed import Dressed
 from tests.screens.scenes import Make, Scene, app_over, keys
 from tests.tui.actors import HeldClock, HostSource, leftover, serving
 from tests.tui.plandialogs import confirm, crashed, open_dialog, patched, production, to_clean, to_kill
@@ -34,17 +36,9 @@ def asked(key: str, made: Callable[[Path], Coroutine[Any, Any, HostSource]]) -> 
 
     def make(folder: Path) -> Scene:
         source = asyncio.run(made(folder))
-        dated(source.host)
-        return Scene(app_over(source), lambda pilot: open_dialog(pilot, key))
+        return Scene(app_over(Dressed.over(source)), lambda pilot: open_dialog(pilot, key))
 
     return make
-
-
-def dated(host: FakeHost) -> FakeHost:
-    """Its servers were started an hour ago."""
-    ago = host.clock.wall() - 3600
-    host.servers[:] = [msgspec.structs.replace(one, started_at=ago) for one in host.servers]
-    return host
 
 
 def worked(*more: str, ends: str) -> Make:
@@ -56,7 +50,6 @@ def worked(*more: str, ends: str) -> Make:
     def make(folder: Path) -> Scene:
         clock = HeldClock()
         host = serving(clock=clock)
-        dated(host)
         waits = "done in" not in ends and "not clean" not in ends
         if waits:
             host.procs[100].obeys = None
@@ -81,7 +74,7 @@ def worked(*more: str, ends: str) -> Make:
                 await pilot.press(key)
                 await settle(pilot)
 
-        return Scene(app_over(HostSource(host, folder)), before)
+        return Scene(app_over(Dressed.over(HostSource(host, folder))), before)
 
     return make
 
@@ -97,6 +90,8 @@ def campaign(target: str) -> list[Measured]:
                 spec = msgspec.structs.replace(run.run, accept_length=3.2, server=side)
                 run = msgspec.structs.replace(run, run=spec)
             out.append(run)
+    since = stories.serving().until - 20_000
+    out = [msgspec.structs.replace(one, at=since + one.at) for one in out]
     slow = msgspec.structs.replace(out[-1].run, client=Client(limited=True))
     return [*out, msgspec.structs.replace(out[-1], id=len(out) + 1, at=out[-1].at + 1000, run=slow)]
 
@@ -105,7 +100,6 @@ def bench_host() -> BenchHost:
     """A server that can be measured."""
     host = BenchHost()
     sglang(host)
-    dated(host)
     return host
 
 
@@ -124,7 +118,7 @@ def with_history(key: str, words: str) -> Make:
             await until(pilot, words)
             await settle(pilot)
 
-        return Scene(app_over(HostSource(host, folder)), before)
+        return Scene(app_over(Dressed.over(HostSource(host, folder), stories.idle(2))), before)
 
     return make
 
@@ -135,7 +129,7 @@ def to_choose(folder: Path) -> Scene:
     steady_load, long = Benchmark(rate=2.5, requests=10), Benchmark(output=2048, concurrency=(1, 8))
     profile = Profile(schema=1, benchmarks={"own": own, "steady": steady_load, "long": long})
     source = HostSource(bench_host(), folder, profile=profile)
-    return Scene(app_over(source), lambda pilot: open_dialog(pilot, "B"))
+    return Scene(app_over(Dressed.over(source, stories.idle(2))), lambda pilot: open_dialog(pilot, "B"))
 
 
 def measuring(folder: Path) -> Scene:
@@ -150,7 +144,7 @@ def measuring(folder: Path) -> Scene:
         await until(pilot, "run 1 of 3 · measuring")
         await settle(pilot)
 
-    return Scene(app_over(HostSource(host, folder)), before)
+    return Scene(app_over(Dressed.over(HostSource(host, folder), stories.alone())), before)
 
 
 def measured_well(folder: Path) -> Scene:
@@ -162,7 +156,7 @@ def measured_well(folder: Path) -> Scene:
         await until(pilot, "3 runs, kept")
         await settle(pilot)
 
-    return Scene(app_over(HostSource(bench_host(), folder)), before)
+    return Scene(app_over(Dressed.over(HostSource(bench_host(), folder), stories.alone(rests_s=4))), before)
 
 
 ACTING: dict[str, Make] = {

@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.screens import stories
 from tests.screens.scenes import app_for
-from tests.tui import panes, states
-from tests.tui.logs import CRASH_LINES, LOG_LINES
 from tests.tui.reading import settle
 
 Compare = Callable[..., bool]
@@ -19,11 +18,10 @@ Compare = Callable[..., bool]
 
 @pytest.mark.parametrize("name", ["capture", "serving", "stalled", "crashed"])
 def test_main_states(name: str, snap_compare: Compare) -> None:
-    lines = CRASH_LINES if name == "crashed" else LOG_LINES
-    app = app_for(getattr(states, name)(), lines)
+    app = app_for(getattr(stories, name)())
     assert snap_compare(app, terminal_size=(120, 40), run_before=settle)
 
 
 def test_a_box_per_card(snap_compare: Compare) -> None:
     """On the smallest screen that has room for them."""
-    assert snap_compare(app_for(panes.odd_cards()), terminal_size=(160, 45), run_before=settle)
+    assert snap_compare(app_for(stories.odd_cards()), terminal_size=(160, 45), run_before=settle)

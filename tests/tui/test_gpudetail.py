@@ -71,8 +71,13 @@ def test_what_is_wrong_with_the_card_is_said_in_words_with_its_age() -> None:
 
 def test_reports_of_the_kernel_are_those_of_this_card_newest_first() -> None:
     lines = [line for line in health(panes.looked_into()).splitlines() if " Xid " in line]
-    assert [line.partition(" Xid ")[2].split(",")[0] for line in lines] == ["94", "63"]
-    assert lines[0].endswith("Contained ECC error, 1:01 ago")
+    assert [line.partition(": Xid ")[2].split(",")[0] for line in lines] == ["94", "63"]
+    assert lines[0].endswith(", 1:01 ago: Xid 94, pid=4243, Contained ECC error")
+    narrow = [
+        text_of(line)[:9].strip()
+        for line in health_rows(panes.looked_into(), panes.looked_into().gpus[0], 50)
+    ]
+    assert narrow.count("Xid") == 1, "a report that takes two lines has its name once"
     denied = msgspec.structs.replace(panes.looked_into(), kernel_denied="needs root")
     assert "not known: the kernel's log cannot be read (needs root)" in health(denied)
     assert "none in what is kept" in health(states.serving())

@@ -184,7 +184,8 @@ def _work(gpu: Gpu) -> Iterator[Row]:
 def _owners(state: HostState, gpu: Gpu, server: Server | None, width: int) -> list[Row]:
     """Each with its memory and both of its numbers."""
     if gpu.card.processes is None and not gpu.owners:
-        return [row(dim("owners   "), dim("the driver does not tell here"))]
+        why = "not known" if gpu.card.error else "the driver does not tell here"
+        return [row(dim("owners   "), dim(why))]
     if not gpu.owners:
         return [row(dim("owners   "), dim("nobody"))]
     contained = any(owner.container for owner in gpu.owners)

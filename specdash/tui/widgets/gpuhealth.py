@@ -102,9 +102,10 @@ def _xids(state: HostState, gpu: Gpu, width: int) -> list[Row]:
     told = xids(state.kernel, gpu.card.bus)
     if not told:
         return _lines("Xid", "none in what is kept of the kernel's log", "plain", width=width)
-    out: list[Row] = []
+    lines: list[str] = []
     for at, text in reversed(told[-XIDS_SHOWN:]):
         clock = time.strftime("%H:%M:%S", time.localtime(at))
-        lines = wrap(f"{clock} Xid {text}, {say.age(state.now - at)} ago", width - NAME_CELLS, 2)
-        out += [row(dim(pad("" if out else "Xid", NAME_CELLS)), Span(line, "warn")) for line in lines]
-    return out
+        lines += wrap(f"{clock}, {say.age(state.now - at)} ago: Xid {text}", width - NAME_CELLS, 2)
+    return [
+        row(dim(pad("Xid" if n == 0 else "", NAME_CELLS)), Span(line, "warn")) for n, line in enumerate(lines)
+    ]

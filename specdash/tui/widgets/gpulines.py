@@ -57,14 +57,17 @@ class Columns:
         return cls(bar=28, spark=24, owner=42, clock=11, work=(8, 11, 8))
 
 
-def owner_text(gpu: Gpu, *, pids: bool) -> str:
-    """Whose memory it is: ``TP0 4242``, ``TP0 +1`` for several, blank for nobody's."""
+def owner_text(gpu: Gpu, *, pids: bool, room: int = 200) -> str:
+    """Whose memory it is: ``TP0 4242``, ``TP0 +1`` for several, blank for nobody's.
+
+    Where there is no room for all of it the name is cut: a cut number would be another process.
+    """
     if not gpu.owners:
         return ""
     first = gpu.owners[0]
     more = f" +{len(gpu.owners) - 1}" if len(gpu.owners) > 1 else ""
     pid = f" {first.pid}" if pids and str(first.pid) not in first.label else ""
-    return f"{first.label}{pid}{more}"
+    return f"{clip(first.label, room - len(pid + more))}{pid}{more}"
 
 
 def lags(gpu: Gpu, lagging: Sequence[str]) -> bool:
@@ -166,10 +169,12 @@ def card_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> R
     )
     past = Span(spark(gpu.used_history, columns.spark, 1.0), "bar")
     head = row(_index(gpu, odd), _memory(gpu, columns.bar, 1), "  ", past, work)
-    whose = owner_text(gpu, pids=True)
     if odd and not columns.clock:  # no room for both columns: what is odd comes first
         room = width - width_of(head)
-        return row(head, fill([odd, row(dim(whose))], room, between="  ") or cut(odd, room))
+        return row(
+            head, fill([odd, row(dim(owner_text(gpu, pids=True)))], room, between="  ") or cut(odd, room)
+        )
+    whose = owner_text(gpu, pids=True, room=columns.owner - 1)
     state = odd or row(dim("ok"))
     room = width - width_of(head) - columns.owner
     if width_of(state) > room - columns.clock:  # what is odd may take the clock's place

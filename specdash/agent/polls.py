@@ -4,6 +4,7 @@ import os
 import threading
 
 from specdash.agent import httpclient, procfs, pulse
+from specdash.agent.patience import Patience
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ CONNECT = "connect"
 """The pseudo path for a bare TCP connect: it leaves no line in the server's log."""
 
 MOST_BODY = 48 * 1024
+KEY_LIMIT = 1.0
+"""Seconds in which a server's environment can be read, or it is asked without its key."""
 REMEMBERED_TOKENS = 64
 
 
@@ -231,9 +234,12 @@ class Polls(object):
 def server_variable(host: "Host", server: str, name: str) -> "str | None":
     """From the environment of the server's main process; a server's key is ``pid:start``."""
     pid = server.partition(":")[0]
+    patience = Patience(KEY_LIMIT)  # the main loop asks, and a process that hangs may lock its memory
     try:
-        entries = procfs.read("%s/%d/environ" % (host.proc, int(pid))).split(b"\0")
+        entries = patience.call(procfs.read, "%s/%d/environ" % (host.proc, int(pid))).split(b"\0")
     except (OSError, ValueError):
         return None
+    finally:
+        patience.close()
     found = [entry for entry in entries if entry.startswith(name.encode() + b"=")]
     return found[0].partition(b"=")[2].decode("latin-1") if found else None

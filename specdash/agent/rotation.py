@@ -35,14 +35,9 @@ def _was_read(name: str, key: str, passed: "tuple[tuple[str, bytes], ...]") -> b
         return False
     try:
         opened = open_file(name)
-    except Refused:
-        return True
-    try:
         return any(opened.begins_with(head) for head in heads)
     except Refused:
         return True
-    finally:
-        opened.close()
 
 
 def _turn(name: str, path: str) -> "tuple[int, int]":
@@ -92,7 +87,6 @@ def _find_among(names: "list[str]", path: str, cursor: "dict[str, Any]", exactly
         if (opened.identity == cursor["file"]) == exactly and opened.goes_on(cursor):
             opened.path = path
             return opened
-        opened.close()
     return None
 
 
@@ -126,7 +120,6 @@ def successor(file: Opened, mine: os.stat_result) -> "Opened | None":
         except Refused:
             continue
         if places.get(following.identity) != name:
-            following.close()
             return None  # renamed meanwhile: look again
         following.path = file.path
         following.passed = passed

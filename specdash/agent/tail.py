@@ -225,8 +225,7 @@ class Tail(object):
         if following is None:
             return
         if file.status().st_size > file.offset:
-            following.close()  # its last lines came while we looked; they are older than the next file's
-            return
+            return  # its last lines came while we looked; they are older than the next file's
         self._break = "rotated" if status.st_nlink else "replaced"
         file.close()
         self.file = following
@@ -263,7 +262,9 @@ class Tails(object):
 
     def drop(self, path: str) -> None:
         """Follow it no more."""
-        self._retire(self._tails.pop(path, None))
+        tail = self._tails.pop(path, None)
+        if tail:
+            self._retired.append(tail)
 
     def acknowledge(self, path: str, offset: int) -> None:
         """Credit for the reader of this path."""
@@ -278,10 +279,6 @@ class Tails(object):
         for tail in list(self._tails.values()):
             tail.due = 0.0
         self.crew.wake()
-
-    def _retire(self, tail: "Tail | None") -> None:
-        if tail:
-            self._retired.append(tail)
 
     def _round(self) -> "float | None":
         more = False

@@ -62,15 +62,12 @@ def open_file(path: str) -> "Opened":
     """Open a regular file. Raises ``Refused`` for anything else: reading a pipe would take its bytes away."""
     try:
         _check_kind(os.stat(path))
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        opened = Opened(path, os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
     except OSError as error:
         raise refused(error)
-    try:
-        opened = Opened(path, fd)
-        _check_kind(opened.status())
-    except Refused:
-        os.close(fd)
-        raise
+    except ValueError:
+        raise Refused("no file can be called so")
+    _check_kind(opened.status())
     return opened
 
 
@@ -89,7 +86,10 @@ def fingerprint(head: bytes) -> str:
 
 
 class Opened(object):
-    """A file descriptor, how far it was read, and the bytes by which the file is known."""
+    """A file descriptor, how far it was read, and the bytes by which the file is known.
+
+    Whoever forgets it gives the descriptor back: a disk that fails does so between any two lines.
+    """
 
     def __init__(self, path: str, fd: int) -> None:
         self.path = path
@@ -222,7 +222,11 @@ class Opened(object):
 
     def close(self) -> None:
         """Let the descriptor go."""
-        os.close(self.fd)
+        fd, self.fd = self.fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    __del__ = close
 
     def _pread(self, count: int, offset: int) -> bytes:
         try:

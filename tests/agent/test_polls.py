@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 
 import pytest
 
-from specdash.agent import httpclient
+from specdash.agent import httpclient, polls, procfs
 from specdash.agent.host import Host
 from specdash.agent.httpclient import Client
 from specdash.agent.polls import Polls
@@ -363,6 +363,23 @@ def test_a_key_goes_to_the_server_and_into_no_frame(
     answer = asked.answer("/v1/models")
     assert b"Authorization: Bearer s3cret\r\n" in served.requests[0]
     assert "s3cret" not in str(answer)
+
+
+def test_a_server_whose_memory_is_locked_holds_up_nobody_who_wants_its_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unlocked = threading.Event()
+
+    def locked(path: str) -> bytes:
+        unlocked.wait(10)
+        return b"MADE_UP_KEY=s3cret\0"
+
+    monkeypatch.setattr(polls, "KEY_LIMIT", 0.1)
+    monkeypatch.setattr(procfs, "read", locked)
+    assert polls.server_variable(Host(), "42:1", "MADE_UP_KEY") is None
+    unlocked.set()
+    monkeypatch.setattr(polls, "KEY_LIMIT", PATIENCE_S)
+    assert polls.server_variable(Host(), "42:1", "MADE_UP_KEY") == "s3cret"
 
 
 def test_a_key_that_the_request_brings_goes_before_the_variables_and_into_no_frame(

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import json
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from specdash.agent import tailfile
+from specdash.agent import rotation, tailfile
 from specdash.agent.tail import WINDOW, Tails
 from specdash.agent.wire import MAX_FRAME, Outbox
 from specdash.monitor import frames
 from specdash.monitor.frames import LogState
 from tests.agent.follower import Follower, TestHost, add
+from tests.agent.hands import until
 
 
 def test_bytes_come_in_order_with_their_place(log: Path) -> None:
@@ -157,6 +160,46 @@ def test_what_is_no_file_is_named_and_never_opened(tmp_path: Path, kind: str, sa
     follower = Follower(path)
     follower.look()
     assert [state.error for state in follower.states] == [says]
+
+
+@pytest.mark.parametrize("name", ["a\\x00b", "a\ud800b"])
+def test_a_name_that_no_file_can_have_is_named_and_holds_up_no_other_log(log: Path, name: str) -> None:
+    log.write_bytes(b"one\n")
+    outbox = Outbox()
+    complaints: list[str] = []
+    tails = Tails(TestHost(), outbox, complaints.append)
+    for path in (str(log.with_name(name)), str(log)):
+        tails.follow({"path": path, "backlog": 100})
+    tails.crew.start()
+    told: dict[str, bytes] = {}
+    until(lambda: told.update(_kinds(outbox)) or complaints or set(told) >= {"logstate", "log"})
+    tails.crew.stop()
+    assert not complaints
+    assert b"no file can be called so" in told["logstate"]
+    assert b"one" in told["log"]
+
+
+def _kinds(outbox: Outbox) -> dict[str, bytes]:
+    lines = iter(outbox.take, None)
+    return {json.loads(line)["t"]: line for line in lines}
+
+
+def test_a_file_that_opens_and_cannot_be_read_leaves_no_descriptor_open(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A network disk says so for each of a thousand tries: no descriptor would be left for anything else."""
+    log.write_bytes(b"one\n")
+    cursor = {"file": tailfile.identity(log.stat()), "offset": 4, "head": "0", "tail": "0"}
+
+    def stale(fd: int, count: int, offset: int) -> bytes:
+        raise OSError(errno.ESTALE, "Stale file handle")
+
+    monkeypatch.setattr(os, "pread", stale)
+    opened = len(list(Path("/proc/self/fd").iterdir()))
+    for _ in range(10):
+        with pytest.raises(tailfile.Refused, match="Stale"):
+            rotation.find(str(log), cursor)
+    assert len(list(Path("/proc/self/fd").iterdir())) == opened
 
 
 def test_a_file_that_may_not_be_read_is_told_of(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -183,7 +183,7 @@ class Acts(object):
     def settle(self, seconds: float) -> None:
         """Let changes that were begun come to their end, for so long at most."""
         deadline = self.host.monotonic() + seconds
-        for thread in [thread for thread in self._threads if VERBS[thread.name][1] == RECORDED]:
+        for thread in [thread for thread in tuple(self._threads) if VERBS[thread.name][1] == RECORDED]:
             thread.join(max(0.0, deadline - self.host.monotonic()))
 
     def _work(self, request: "Json", module: str, kind: str) -> None:

@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 
-from specdash.agent import launch, polls, procfs, wire
+from specdash.agent import launch, polls, procfs, signals, wire
 from specdash.agent.records import start_of
 
 TYPE_CHECKING = False
@@ -91,7 +91,7 @@ def bench_stop(acts: "Acts", request: "Json", record: "Record") -> "Json":
     while _alive(acts, run):
         waited = acts.host.monotonic() - began
         if steps and waited >= steps[0][0]:
-            _signal(start["pid"], steps.pop(0)[1])
+            signals.send(acts.host, start["pid"], start["start"], steps.pop(0)[1])
         if waited > 2 * PATIENCE:
             raise wire.BadRequest("the load generator (pid %s) does not end" % start["pid"])
         time.sleep(launch.LOOK)
@@ -102,13 +102,6 @@ def bench_stop(acts: "Acts", request: "Json", record: "Record") -> "Json":
 def _exit(acts: "Acts", record: "Record") -> "int | None":
     """Its exit status, which the supervisor writes a moment after the end; None where that was never seen."""
     return (launch.await_note(acts, record, "exit", NOTED) or {}).get("exit")
-
-
-def _signal(pid: int, number: int) -> None:
-    try:
-        os.kill(pid, number)
-    except OSError:
-        pass
 
 
 def _alive(acts: "Acts", record: "Record") -> bool:

@@ -58,7 +58,9 @@ class LogBuffer:
         self.polls = Folds()
         """Polls of others among the lines."""
         self.rules: list[Rule] = []
-        """In order."""
+        """In order, those before the oldest line forgotten."""
+        self.rules_gone = 0
+        """How many were forgotten: rows keep their numbers."""
         self._rules_made = 0
         self._arrived_from: array[int] = array("Q")
         """First lines of pieces whose moment is known, and those moments."""
@@ -180,12 +182,17 @@ class LogBuffer:
             self.polls.add(line, poll)
 
     def _drop(self) -> None:
+        before = self.first_line
         while self._bytes > self._budget and len(self._chunks) > 1:
             self._bytes -= len(self._chunks.pop(0).data)
-            first = self.first_line
+        first = self.first_line
+        if first != before:
             self._errors.forget(first)
             self._silence.forget(first)
             self.polls.forget(first)
+            gone = bisect_left(self.rules, (first,))
+            self.rules_gone += gone
+            del self.rules[:gone]
             known = max(0, bisect_left(self._arrived_from, first) - 1)
             del self._arrived_from[:known], self._arrived_at[:known]
 

@@ -140,6 +140,25 @@ def test_lines_that_fall_out_of_memory_leave_the_others_in_their_rows() -> None:
     assert lens.row(lens.first_row).line >= buffer.first_line
 
 
+def test_rules_of_forgotten_lines_are_forgotten_and_the_others_keep_their_rows() -> None:
+    buffer = LogBuffer(budget=300_000)
+    lens = LogLens(buffer)
+    for number in range(1, 1001):
+        buffer.rule(buffer.lines + 1, "phase", f"start {number}")
+        buffer.append(b"0123456789\n" * 99)
+    assert buffer.first_line > 1
+    assert len(buffer.rules) < 700, "a server that starts again and again fills no memory"
+    assert lens.rows == 1000 * 100
+    for start in (970, 1000):
+        rows = [lens.row(100 * (start - 1) + at) for at in (0, 1, 99)]
+        assert [(row.kind, row.line) for row in rows] == [
+            *(("phase", 99 * (start - 1) + 1), ("line", 99 * (start - 1) + 1), ("line", 99 * start)),
+        ]
+        assert lens.row_of(99 * start) == 100 * start - 1
+        assert lens.line_of(100 * (start - 1)) == 99 * (start - 1) + 1
+    assert lens.next_rule(lens.first_row, back=True) is None
+
+
 def test_a_filter_set_while_the_log_is_cut_to_nothing_goes_on_with_what_comes() -> None:
     buffer = buffer_of(b"a 1\nb 2\na unfinished")
     lens = lens_of(buffer, "a")

@@ -75,7 +75,7 @@ class LogKeeper:
         server = next((s for s in memory.servers if s.source.path == path), None)
         if server is None:
             return
-        milestones = server.reading.milestones
+        milestones = server.read_so_far.milestones
         done = self._ruled.get(path, 0)
         if done > len(milestones):
             done = 0  # a new launch in the same file

@@ -7,12 +7,14 @@ from collections.abc import Callable
 import msgspec
 
 from specdash.monitor.frames import Log, LogState
-from specdash.monitor.learning import Course, follow
-from specdash.monitor.memory import Memory, ServerMemory
+from specdash.monitor.learning import follow
+from specdash.monitor.logtime import by_the_clock
+from specdash.monitor.memory import Backlog, Memory, ServerMemory
 from specdash.monitor.movement import with_environment
 from specdash.monitor.ownpolls import strip
 from specdash.monitor.reader import begin, read
 from specdash.monitor.reading import LogReading
+from specdash.monitor.serverparts import LogSource
 
 replace = msgspec.structs.replace
 
@@ -28,43 +30,32 @@ def take_log(memory: Memory, frame: Log) -> Memory:
     def take(server: ServerMemory) -> ServerMemory:
         # A network disk stamps files by its own clock: what follows the end that we saw is younger than that.
         written = max(stamped, server.level_at or 0.0) if _joined(frame) else stamped
-        raw, hidden = strip(frame.raw, server.our_ports)
-        reading, data = server.reading, raw
+        fresh = begin(memory.rules.grammars, server.family.engine)
         if frame.break_ == "start":
-            reading = begin(memory.rules.grammars, server.family.engine)
-        elif frame.break_ and server.line_open:
-            # Another file or lost bytes: what has no end yet never gets one.
-            data = b"\n" + raw
-        behind = not _level(frame) and (frame.break_ == "start" or server.source.behind)
-        source = replace(server.source, error=None, size=frame.size, mtime=frame.mtime or None, behind=behind)
-        line_open = not raw.endswith(b"\n") if raw else server.line_open
-        if _before_it(server, written):
-            many = reading.lines + raw.count(b"\n")
-            reading = replace(reading, lines=many, earlier=many)
-        else:
-            reading = read(reading, data, written)
+            server = replace(server, reading=fresh, backlog=Backlog(), line_open=False)
+        raw, hidden = strip(frame.raw, server.our_ports)
+        # Another file or lost bytes: what has no end yet never gets one.
+        data = b"\n" + raw if frame.break_ and server.line_open else raw
+        reading, end = read(server.read_so_far, data, written), _still_to_come(server, frame)
         heard = replace(
             server,
-            reading=reading,
-            source=source,
-            line_open=line_open,
+            source=_source(server.source, frame, behind=end is not None),
+            backlog=Backlog(reading=reading, end=end) if end is not None else None,
+            line_open=not raw.endswith(b"\n") if raw else server.line_open,
             level_at=frame.at if _level(frame) else server.level_at,
             polls_hidden=server.polls_hidden + hidden,
-            course=_course(server, reading, frame, written),
         )
-        return heard if reading.environment is server.reading.environment else with_environment(heard)
+        if end is not None:
+            return heard
+        if server.backlog is not None and _of_another(server, reading, frame, written):
+            reading = replace(fresh, lines=reading.lines, earlier=reading.lines)
+        return _told(heard, reading, frame, written)
 
     return _for_log(memory, frame.path, take)
 
 
-def _before_it(server: ServerMemory, written: float) -> bool:
-    """These bytes are older than the process: an earlier server wrote them into the same file.
-
-    What became of that one says nothing of this one. Its lines are counted, for line numbers are the file's.
-    """
-    if server.family.orphaned or server.source.kind == "given":
-        return False
-    return written < server.family.main.started - CLOCKS_S
+def _source(known: LogSource, frame: Log, *, behind: bool) -> LogSource:
+    return replace(known, error=None, size=frame.size, mtime=frame.mtime or None, behind=behind)
 
 
 def _level(frame: Log) -> bool:
@@ -77,9 +68,38 @@ def _joined(frame: Log) -> bool:
     return frame.break_ in (None, "rotated")
 
 
-def _course(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> Course:
+def _still_to_come(server: ServerMemory, frame: Log) -> int | None:
+    """Where the log ended when it was looked for, if these bytes do not reach to there; None: they do."""
+    if server.backlog is None or frame.break_ not in (None, "start"):
+        return None
+    end = frame.size if server.backlog.end is None else server.backlog.end
+    return end if frame.offset + len(frame.raw) < end else None
+
+
+def _of_another(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> bool:
+    """All this is older than the process: an earlier server wrote it into the same file.
+
+    What became of that one says nothing of this one, whose own first lines may mean nothing to us yet. Their
+    lines are counted, for line numbers are the file's.
+    """
+    known = server.reading.last_line_at is not None
+    if known or server.family.orphaned or server.source.kind == "given":
+        return False
+    begun = server.family.main.started - CLOCKS_S
+    if written < begun:
+        return True
+    steps = (reading.last_progress_time, *(one.time for one in reversed(reading.milestones)))
+    newest = next(filter(None, steps), None)
+    placed = by_the_clock(newest, reading.last_time, written) if frame.mtime else None
+    return placed is not None and placed < begun
+
+
+def _told(server: ServerMemory, reading: LogReading, frame: Log, written: float) -> ServerMemory:
+    """From now on this is what the log tells."""
     level, joined = _level(frame), _joined(frame)
-    return follow(server.course, server.reading, reading, written, level=level, joined=joined)
+    course = follow(server.course, server.reading, reading, written, level=level, joined=joined)
+    heard = replace(server, reading=reading, course=course)
+    return heard if reading.environment is server.reading.environment else with_environment(heard)
 
 
 def take_log_state(memory: Memory, frame: LogState) -> Memory:

@@ -29,6 +29,26 @@ def seconds(text: str | None) -> float | None:
     )
 
 
+QUARTER_S = 900
+"""Time zones differ by whole quarters of an hour."""
+_AHEAD_S = 60.0
+"""So far the clock that stamps lines may be ahead of the one that stamps files."""
+
+
+def by_the_clock(stamp: str | None, newest: str | None, written: float) -> float | None:
+    """When a line was printed, in seconds since the epoch; None where that cannot be read.
+
+    ``newest`` is the last printed time of a file that was last written at ``written``. Whatever zone it is
+    printed in, it is within a quarter of an hour of that; if it is older, this tells a later time than the
+    true one, never an earlier one.
+    """
+    last, since = seconds(newest), between(stamp, newest)
+    if last is None or since is None:
+        return None
+    latest = written + _AHEAD_S
+    return latest - (latest - last) % QUARTER_S - since
+
+
 def between(begin: str | None, end: str | None) -> float | None:
     """Seconds from one printed time to a later one; None where either cannot be read or time runs back."""
     first, last = seconds(begin), seconds(end)

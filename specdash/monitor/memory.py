@@ -80,12 +80,25 @@ class Around(Remembered, frozen=True, kw_only=True):
     """Servers are asked over HTTP there: a plain shell cannot."""
 
 
+class Backlog(Remembered, frozen=True, kw_only=True):
+    """What is being read of a log up to where it ended when it was looked for.
+
+    It is no news before that: an earlier server may have written it, and later lines may take it back.
+    """
+
+    reading: LogReading | None = None
+    end: int | None = None
+    """How long the log was then, in bytes; None: none of them has come yet."""
+
+
 class ServerMemory(Remembered, frozen=True, kw_only=True):
     """One server, alive or gone."""
 
     family: Family
     source: LogSource
     reading: LogReading
+    backlog: Backlog | None = Backlog()
+    """None: the log is read to there, and what comes now is news."""
     line_open: bool = False
     """The last line of the log has not ended yet."""
     level_at: float | None = None
@@ -154,6 +167,12 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     def key(self) -> str:
         """Identity within one boot."""
         return self.family.key
+
+    @property
+    def read_so_far(self) -> LogReading:
+        """All that has been read of its log, news or not."""
+        ahead = self.backlog.reading if self.backlog is not None else None
+        return self.reading if ahead is None else ahead
 
     @property
     def left_behind(self) -> tuple[Process, ...]:

@@ -29,7 +29,7 @@ from specdash.monitor.frames import (
 from specdash.monitor.hearlog import take_log, take_log_state
 from specdash.monitor.learning import interrupt
 from specdash.monitor.limits import Learned
-from specdash.monitor.memory import Around, Memory, Rules, ServerMemory
+from specdash.monitor.memory import Around, Backlog, Memory, Rules, ServerMemory
 from specdash.monitor.owners import CardMemory, observe_card, view_of
 from specdash.monitor.portrait import paint
 from specdash.monitor.roster import belonging, take_processes
@@ -186,7 +186,13 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
         memory = replace(memory, processes={}, cards={}, servers=(), portraits={}, learned={})
     # Whatever happened while we were away is still to be read: let it come before anybody judges.
     servers = tuple(
-        replace(server, watched_since=frame.at, course=interrupt(server.course)) for server in memory.servers
+        replace(
+            server,
+            watched_since=frame.at,
+            course=interrupt(server.course),
+            backlog=Backlog(reading=server.backlog.reading if server.backlog is not None else None),
+        )
+        for server in memory.servers
     )
     host = HostFacts(
         name=frame.host,

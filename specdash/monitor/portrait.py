@@ -13,7 +13,6 @@ from specdash.monitor.learning import seen_ready, time_left
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.rail import Drawn, draw, ready_after
-from specdash.monitor.reader import begin
 from specdash.monitor.serverparts import Figures, Rank
 from specdash.monitor.state import Gpu, Server
 from specdash.monitor.truth import sentence
@@ -35,7 +34,6 @@ def paint(
 
     ``learned``: what earlier starts showed; ``before``: what was drawn of this server last.
     """
-    memory = _as_known(memory, rules)
     family, reading = memory.family, memory.reading
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
@@ -91,13 +89,6 @@ def paint(
         polls_hidden=memory.polls_hidden,
     )
     return server, drawn
-
-
-def _as_known(memory: ServerMemory, rules: Rules) -> ServerMemory:
-    """What stands in the middle of a log is no news: an earlier server may have written it there."""
-    if not memory.source.behind or memory.gone_at is not None:
-        return memory
-    return msgspec.structs.replace(memory, reading=begin(rules.grammars, memory.family.engine))
 
 
 def _eta(memory: ServerMemory, state: State, learned: Learned | None, now: float) -> float | None:

@@ -148,7 +148,7 @@ def _new_server(memory: Memory, family: Family, at: float) -> ServerMemory:
     source = log_source(family.main, memory.given_log, inside=inside)
     reading = begin(memory.rules.grammars, family.engine)
     writers = [one for one in memory.servers if one.source.path == source.path is not None]
-    earlier = max((one.reading.lines for one in writers), default=0)
+    earlier = max((one.read_so_far.lines for one in writers), default=0)
     if earlier:
         reading = replace(reading, lines=earlier, earlier=earlier)
     port = next((t.default_port for t in memory.rules.titles if t.engine == family.engine), None)

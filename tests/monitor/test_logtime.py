@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.monitor.logtime import between, seconds
+from specdash.monitor.logtime import between, by_the_clock, seconds
 
 
 def test_a_duration_is_read_from_two_printed_times() -> None:
@@ -19,3 +19,21 @@ def test_what_is_no_time_or_runs_back_is_unknown() -> None:
     assert seconds("99-99 10:00:00") is None
     assert between("2026-11-02 01:17:50", "2026-11-02 01:17:49") is None
     assert between(None, "2026-11-02 01:17:49") is None
+
+
+def test_a_printed_time_is_placed_by_when_its_file_was_written_whatever_zone_it_is_of() -> None:
+    for newest, older in (("11-29 14:01:35", "11-29 13:59:05"), ("11-29 19:46:35", "11-29 19:44:05")):
+        at = 1_700_000_000 // 900 * 900 + 95.0
+        assert by_the_clock(newest, newest, at + 0.4) == at
+        assert by_the_clock(older, newest, at + 0.4) == at - 150
+        assert by_the_clock(newest, newest, at + 800) == at, "lines without a time came after it"
+        assert by_the_clock(newest, newest, at - 30) == at, "a disk of another clock"
+
+
+def test_a_line_older_than_a_quarter_of_an_hour_is_placed_too_late_and_never_too_early() -> None:
+    at = 1_700_000_000 // 900 * 900 + 95.0
+    for late in (900.0, 3600.0 + 17, 86400.0 * 3 + 850):
+        placed = by_the_clock("11-29 14:01:35", "11-29 14:01:35", at + late)
+        assert placed is not None
+        assert at < placed <= at + late + 60
+    assert by_the_clock(None, "11-29 14:01:35", at) is None

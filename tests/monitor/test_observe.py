@@ -142,7 +142,7 @@ def test_a_capture_that_stands_still_is_stalled_after_its_limit_and_not_before()
 
 def test_a_hang_found_hours_later_is_called_at_once_by_the_age_of_the_file() -> None:
     eight_hours = 8 * 3600.0
-    memory = start(ARGS + LOADING + LOADED + CAPTURE, at=eight_hours, mtime=120.0)
+    memory = start(ARGS + LOADING + LOADED + CAPTURE, at=eight_hours, mtime=480.0)
     seen = only_server(memory)
     assert seen.state == "stalled"
     assert seen.verdict.since_s is not None

@@ -159,17 +159,23 @@ def changed_at(path: Path) -> float:
 
 def _read(path: Path) -> Entry | None:
     try:
-        rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
-        plan = msgspec.convert(rows[0]["plan"], Plan)
+        first, *lines = path.read_bytes().splitlines()
+        entry = Entry(plan=msgspec.convert(msgspec.json.decode(first)["plan"], Plan))
     except (OSError, ValueError, LookupError, TypeError):
         return None
-    ended, why, undone_by = False, "", None
-    for row in rows[1:]:
-        if "step" in row and row["step"] < len(plan.steps):
-            known = msgspec.to_builtins(plan.steps[row["step"]])
-            step = msgspec.convert({**known, **row["is"]}, Step)
-            steps = (*plan.steps[: row["step"]], step, *plan.steps[row["step"] + 1 :])
-            plan = msgspec.structs.replace(plan, steps=steps)
-        ended, why = (True, row["end"]) if "end" in row else (ended, why)
-        undone_by = row.get("undone_by", undone_by)
-    return Entry(plan=plan, ended=ended, why=why, undone_by=undone_by)
+    for line in lines:
+        # One that was cut off, or that another version wrote, must not lose the others.
+        with contextlib.suppress(ValueError, LookupError, TypeError):
+            entry = _with(entry, msgspec.json.decode(line))
+    return entry
+
+
+def _with(entry: Entry, row: dict[str, Any]) -> Entry:
+    replace = msgspec.structs.replace
+    if "step" in row:
+        plan, index = entry.plan, row["step"]
+        step = msgspec.convert({**msgspec.to_builtins(plan.steps[index]), **row["is"]}, Step)
+        return replace(entry, plan=replace(plan, steps=(*plan.steps[:index], step, *plan.steps[index + 1 :])))
+    if "end" in row:
+        return replace(entry, ended=True, why=row["end"])
+    return replace(entry, undone_by=row["undone_by"])

@@ -387,3 +387,28 @@ async def test_what_was_asked_before_a_reboot_is_not_done_after_it(
     assert plan.failed is not None
     assert "another boot" in plan.failed.evidence
     assert host.effects == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"step":0,"is":{"state":{}',
+        b'{"step":0,"is":{"state":"some later word"}}',
+        b"[1]",
+        b'{"step":"x","is":{}}',
+    ],
+    ids=["cut in the middle", "of another version", "no object", "no number"],
+)
+async def test_a_line_of_a_journal_that_is_not_understood_loses_no_plan(
+    host: FakeHost, journal: Journal, line: bytes
+) -> None:
+    plan = await clean.prepare(host)
+    record = journal.begin(plan)
+    plan = plan.advance(0, state="active", started=1.0)
+    record.step(plan, 0)
+    with record.path.open("ab") as file:
+        file.write(line + b"\n")
+    record.step(plan.advance(0, evidence="later"), 0)
+    record.close()
+    [again] = journal.unfinished(host.target)
+    assert (again.steps[0].state, again.steps[0].evidence) == ("active", "later")

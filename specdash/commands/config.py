@@ -32,7 +32,7 @@ def command() -> None:
     """
 
 
-@command.command()
+@command.command(short_help="Every mistake of a profile, with its line.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 def check(file: Path | None, as_json: bool) -> None:
@@ -83,7 +83,7 @@ def _counted(profile: Profile) -> str:
     return ", ".join(told)
 
 
-@command.command()
+@command.command(short_help="Where a profile is looked for, and which one counts.")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 def path(file: Path | None) -> None:
     """Where a profile is looked for, in this order; the one that counts is marked.
@@ -100,7 +100,7 @@ def path(file: Path | None) -> None:
         click.echo(f"{mark} {shown_path(place)}{'' if place.is_file() else '  (not there)'}")
 
 
-@command.command()
+@command.command(short_help="JSON Schema, for an editor.")
 def schema() -> None:
     """The profile's JSON Schema, for an editor that completes and checks.
 

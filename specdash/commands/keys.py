@@ -20,8 +20,8 @@ ID_CELLS = 18
 def command(as_json: bool) -> None:
     """Every key of the dashboard, what it does, and whether it can change anything.
 
-    read: only looks. soft: costs the server something, and asks first. hard: changes the server, and shows
-    what it will do before it does it.
+    read: only looks. soft: costs the server something; B shows its plan first, T asks for its one token at
+    once. hard: changes the server, and shows what it will do before it does it.
 
     Your own keys stand in keys.toml in the config folder, one line for each action, by its name as it
     stands here beside its key: log.find = "ctrl+f". Keys that act and keys that look never change places.

@@ -59,7 +59,7 @@ def shipped(width: int) -> Iterator[str]:
 
     for book in books(Profile()).values():
         yield from _row(book.name, book.about or "", 20, width)
-        yield from _row("", "; ".join(map(title_of, book.steps)), 20, width)
+        yield from _row("", "; ".join(dict.fromkeys(map(title_of, book.steps))), 20, width)
 
 
 def limits(width: int) -> Iterator[str]:

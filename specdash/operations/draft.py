@@ -109,7 +109,7 @@ def _host(host: str, target: str, reached: str) -> Iterator[str]:
     if reached:
         yield f"# It was reached with {reached}"
         yield "# Give that each time, or write it into ~/.ssh/config."
-    yield "# true: kill, clean and patch need the host's name typed."
+    yield "# true: what changes it needs the host's name typed."
     yield "#production = true"
     yield "# true: only look; no key that changes anything."
     yield "#watch = true"

@@ -42,7 +42,7 @@ class Host(Table, frozen=True, kw_only=True):
     theme: Text | None = None
     """Its colours; ``specdash themes`` names them."""
     production: bool = False
-    """Kill, clean and patch need the host name typed."""
+    """Kill, clean, restart, patch and undo need the host's name typed."""
 
 
 class Needs(Table, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ class Notify(Table, frozen=True, kw_only=True):
         "ready",
         "runbook",
     )
-    """States that are told; ``runbook``: what a runbook says."""
+    """States that are told; else all but ``stopped``. ``runbook``: what a runbook says."""
     hosts: tuple[Text, ...] = ()
     """Names of ``[hosts.NAME]``; empty: all."""
     quiet: (

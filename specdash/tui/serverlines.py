@@ -43,6 +43,7 @@ class ServerLines:
             yield from _verdict(old.verdict, server)
         yield from _diagnoses(old.diagnoses, server.diagnoses)
         if old.gone_at is None and server.gone_at is not None:
+            self._counted.pop(server.key, None)
             left = (
                 f"; {say.plural(server.processes, 'process', 'processes')} left" if server.processes else ""
             )

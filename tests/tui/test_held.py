@@ -51,3 +51,17 @@ async def test_evidence_of_two_servers_of_one_name_has_the_log_of_each(
         assert sorted(log.read() for log in logs if log) == sorted(
             f"of {server.pid}\n".encode() for server in (one, two)
         )
+
+
+async def test_saved_logs_of_two_hosts_have_two_names(make_app: Make, own_folders: Path) -> None:
+    here = fakes.source(states.serving())
+    there = fakes.source(msgspec.structs.replace(states.serving(), target="root@other"))
+    app = make_app(here, there)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        for number in range(2):
+            board.action_choose(number)
+            await pilot.press("ctrl+s")
+            await until(pilot, "saved")
+    saved = {path.name for path in names(own_folders) if path.suffix == ".log"}
+    assert saved == {"gpubox-sglang-30000.log", "other-sglang-30000.log"}

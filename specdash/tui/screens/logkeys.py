@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from specdash.logs.pattern import PatternError
+from specdash.monitor.naming import called
 from specdash.tui import files, say
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.widgets.logframe import LogPane
@@ -128,7 +129,8 @@ def _save(board: Dashboard) -> None:
     if lens is None or not lens.buffer.lines:
         board.flash(row(dim("no log to save")))
         return
-    name = board.server.name.replace(":", "-") if board.server else "server"
+    host = f"{called(board.state.target)}-" if len(board.sources) > 1 else ""  # each may have an sglang:30000
+    name = host + (board.server.name.replace(":", "-") if board.server else "server")
     if lens.buffer.lines - lens.buffer.first_line < AT_ONCE:
         _saved(board, name, lens, b"".join(_shown_lines(lens)))
     else:

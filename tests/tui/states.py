@@ -16,7 +16,7 @@ from specdash.monitor.serverparts import (
     LogSource,
     Step,
 )
-from specdash.monitor.state import Alert, Event, EventKind, HostState, Link, Owner
+from specdash.monitor.state import Alert, Event, EventKind, HostState, Link
 from specdash.monitor.words import Severity
 from tests.tui.pieces import KEY, NOW, TOOK, cards, gpu, host, picture, rail, server, steps
 
@@ -47,11 +47,6 @@ def never_reached() -> HostState:
 
 def no_server() -> HostState:
     odd = gpu(1, 74.2, total_gib=95.6, util=0, watts=88, temp=36, name="NVIDIA RTX PRO 6000", orphan_gib=74.2)
-    odd = msgspec.structs.replace(
-        odd,
-        owners=(Owner(pid=4243, mib=None, label="sglang::sched", known=True),),
-        orphan_mib=int(74.2 * 1024),
-    )
     clean = [
         gpu(i, 0.0, total_gib=95.6, util=0, watts=30 + i, temp=33 + i % 3, name="NVIDIA RTX PRO 6000")
         for i in range(8)
@@ -323,7 +318,7 @@ def watch_only() -> HostState:
     many[3] = gpu(3, 74.0, util=0, watts=96, temp=36, owner="TP3")
     return picture(
         target="dgx2",
-        host=host(watch_only=True),
+        host=msgspec.structs.replace(host(watch_only=True), name="dgx2"),
         gpus=tuple(many),
         servers=(
             server(
@@ -425,7 +420,7 @@ def eventful() -> HostState:
         (3600, "link", "info", "connected"),
         (3600, "process", "info", "sglang:30000: process 4011 was found, up 8:02:51"),
         (3599, "alert", "error", f"{name} stalled in graphs, no progress for 8:02:51 (TP3 holds them up)"),
-        (3000, "alert", "error", f"{name} crashed in graphs: its main process is gone, 608 GB are left"),
+        (3000, "alert", "error", f"{name} crashed in graphs: its main process is gone, 608 GiB are left"),
         (2990, "process", "info", "sglang:30000: new process 4242"),
         (2000, "link", "warning", "connection lost: no answer for 10 s"),
         (1959, "link", "info", "connected again after 41 s"),

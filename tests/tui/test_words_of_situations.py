@@ -30,7 +30,7 @@ def test_each_situation_says_what_is_going_on() -> None:
     assert "try 5 in 8 s" in unreached
     nothing = panel(states.no_server())
     assert "no inference server is running here" in nothing
-    assert "GPU 1: 74.2 GiB are held by sglang::sched 4243" in nothing
+    assert "GPU 1: 74.2 GiB are held by no process that can be seen" in nothing
     assert "--log PATH" in nothing
 
 

@@ -17,9 +17,11 @@ from specdash.tui.widgets.gpulines import (
     last_known_s,
     summary_rows,
 )
+from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.rail import Rail, truth_row
+from specdash.tui.widgets.situation import no_server
 from tests.tui import panes, pieces, states
-from tests.tui.words import STATES, WIDTHS, first
+from tests.tui.words import STATES, WIDTHS, first, lines
 
 # ---- GPUs --------------------------------------------------------------------------------------------
 
@@ -47,6 +49,25 @@ def test_a_card_says_memory_in_gib_work_and_owner() -> None:
     shown = text_of(card_row(states.serving().gpus[0], pieces.NOW, 116))
     for part in ("122.0/140.4", "97%", "412 W", "58°", "TP0 4243", "1980 MHz", "ok"):
         assert part in shown
+
+
+def test_how_far_cards_differ_is_told_of_those_of_one_server() -> None:
+    pane = GpuPane()
+    pane.state = states.serving()
+    assert "spread 0.2" in text_of(pane.heading(116)[1])
+    idle = pieces.gpu(8, 0.0)
+    pane.state = msgspec.structs.replace(states.serving(), gpus=(*states.serving().gpus, idle))
+    assert "spread 0.2" in text_of(pane.heading(116)[1]), "a card without a server is none of them"
+
+
+def test_what_a_dead_process_forked_can_be_cleaned_like_memory_that_nobody_has() -> None:
+    dead = Owner(pid=102, mib=76_000, label="pid 102", known=False, ended=True)
+    card = msgspec.structs.replace(pieces.gpu(1, 74.2), owners=(dead,))
+    held = no_server(pieces.picture(gpus=(card,)), acts=True)
+    told = lines(held.rows(116))
+    assert "GPU 1: 74.2 GiB are held by what pid 102, which has ended, forked" in told
+    assert "looks who holds it, and ends that" in told
+    assert "gpu.clean" in held.keys
 
 
 def test_an_owner_without_room_loses_letters_of_its_name_and_no_digit_of_its_number() -> None:

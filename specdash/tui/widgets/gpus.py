@@ -9,7 +9,7 @@ from itertools import groupby
 import msgspec
 from textual.geometry import Size
 
-from specdash.monitor.state import HostState, Server
+from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets.gpuboxes import box_rows, rows_needed
@@ -26,6 +26,8 @@ from specdash.tui.widgets.gpulines import (
 )
 from specdash.tui.widgets.painted import Choosing, clickable
 
+APART_MIB = 103
+"""From here on, a tenth of a GiB, it is told how far the cards of a server differ."""
 BOXES_FROM = Size(160, 45)
 """A screen of that size shows a box per card."""
 BOX_SHARE = 0.4
@@ -128,10 +130,19 @@ class GpuPane(Choosing, can_focus=True):
         total = [gpu.card.total_mib for gpu in gpus if gpu.card.total_mib is not None]
         orphan = sum(gpu.orphan_mib or 0 for gpu in gpus)
         below = [dim(f"Σ {say.gib(sum(used), digits=0)} / {say.gib(sum(total), digits=0)} GiB")]
-        if len(used) > 1 and not orphan and max(used) - min(used) >= 103:
-            below.append(dim(f" · spread {say.gib(max(used) - min(used))}"))
+        if (apart := _apart_mib(gpus)) >= APART_MIB and not orphan:
+            below.append(dim(f" · spread {say.gib(apart)}"))
         if (old_s := last_known_s(state)) is not None:
             below.insert(0, Span(f"last known, {say.age(old_s)} old · ", "warn"))
         if orphan:
             below.append(Span(f" · {say.gib(orphan)} GiB orphaned", "orphan"))
         return title, row(*below)
+
+
+def _apart_mib(gpus: Sequence[Gpu]) -> int:
+    """How much more the fullest card of a server has in use than its emptiest one."""
+    used: dict[str, list[int]] = {}
+    for gpu in gpus:
+        for server in {owner.server for owner in gpu.owners if owner.server is not None}:
+            used.setdefault(server, []).append(gpu.card.used_mib or 0)
+    return max((max(cards) - min(cards) for cards in used.values()), default=0)

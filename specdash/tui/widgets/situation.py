@@ -14,13 +14,12 @@ from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words
 from specdash.monitor.speech import ANY_TARGET
-from specdash.monitor.state import HostState, Server
+from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
 from specdash.tui.widgets.envtable import ranks_in_words
 from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
-from specdash.tui.widgets.gpulines import owner_text
 from specdash.tui.widgets.logblock import Lines, block_rows
 
 BLOCK, SHORT_BLOCK = 6, 3
@@ -101,11 +100,8 @@ def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> P
 
     def rows(width: int) -> list[Row]:
         out: list[Row] = []
-        for gpu in state.gpus:
-            if gpu.orphan_mib:
-                who = owner_text(gpu, pids=True) or "no process that can be seen"
-                words = f"GPU {gpu.card.index}: {say.gib(gpu.orphan_mib)} GiB are held by {who}"
-                out += text_rows(words, width, "orphan")
+        for words in held:
+            out += text_rows(words, width, "orphan")
         out += _free(state, width)
         if out:
             out.append(())
@@ -122,10 +118,22 @@ def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> P
         again = key_rows(("server.restart", "starts the last one again")) if acts and starts else []
         return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
 
-    held = any(gpu.orphan_mib for gpu in state.gpus)
+    held = [words for gpu in state.gpus if (words := _left_behind(gpu))]
     keys = ("gpu.clean",) if acts and held else ()
     title = row(Span("no inference server is running here", "strong"))
     return Panel(title, rows, keys=(*keys, "conn.retry"))
+
+
+def _left_behind(gpu: Gpu) -> str:
+    """Memory of a card that clean can free, and who has it."""
+    dead = next((owner for owner in gpu.owners if owner.ended), None)
+    if gpu.orphan_mib:
+        mib, who = gpu.orphan_mib, "no process that can be seen"
+    elif dead is not None:
+        mib, who = dead.mib or 0, f"what pid {dead.pid}, which has ended, forked"
+    else:
+        return ""
+    return f"GPU {gpu.card.index}: {say.gib(mib)} GiB are held by {who}"
 
 
 def _looked(state: HostState) -> str:

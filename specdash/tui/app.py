@@ -32,7 +32,7 @@ from specdash.tui.asciimode import AsciiFilter
 from specdash.tui.nocolour import NoColour
 from specdash.tui.notify import notification
 from specdash.tui.paint import Span, row
-from specdash.tui.palette import THEME_COMMAND, SpecdashCommands
+from specdash.tui.palette import THEME_COMMAND, SpecdashCommands, SpecdashPalette
 from specdash.tui.prompts import ScreenPrompter
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.telling import Telling
@@ -159,6 +159,11 @@ class SpecdashApp(App[int]):
         wrong = dict.fromkeys(name for name in names if name and name not in self.available_themes)
         self._troubles += tuple(f"the profile's theme '{name}' is not known" for name in wrong)
         return tuple(None if name in wrong else name for name in names)
+
+    def action_command_palette(self) -> None:
+        """Every command by name."""
+        if not isinstance(self.screen, CommandPalette):
+            self.push_screen(SpecdashPalette(id="--command-palette"))
 
     def on_command_palette_option_highlighted(self, event: CommandPalette.OptionHighlighted) -> None:
         """A theme is shown while it is looked at in the palette."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from specdash.sanitise import sanitise
@@ -14,6 +14,7 @@ from specdash.tui.actions import shown
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.handlers import acknowledge_all
 from specdash.tui.screens.logkeys import log_commands
+from specdash.tui.widgets.below import lines_below, watch_below
 
 if TYPE_CHECKING:
     from specdash.tui.app import SpecdashApp
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 THEME_COMMAND = "theme "
 """How the lines that choose a theme begin."""
+
+
+SHARE = 0.7
+"""Of the screen's height the list takes so much at most."""
 
 
 class Command(NamedTuple):
@@ -65,6 +70,23 @@ def _variants(board: Dashboard) -> Iterator[Command]:
     for name in operations.variants if operations is not None else ():
         restart = partial(board.acting.press, "restart", variant=name)
         yield Command(f"restart as {name}", "stop, verify, start this variant of the profile", restart)
+
+
+class SpecdashPalette(CommandPalette):
+    """Textual's, whose list ends on the screen and says how much of it is out of sight."""
+
+    def on_mount(self) -> None:
+        """Count again whenever the list grows or moves."""
+        watch_below(self.query_one(CommandList), self._tell)
+
+    def on_resize(self) -> None:
+        """There is other room."""
+        self.call_after_refresh(self._tell)
+
+    def _tell(self) -> None:
+        known = self.query_one(CommandList)
+        known.styles.max_height = min(round(self.size.height * SHARE), self.size.height - known.region.y)
+        known.border_subtitle = lines_below(known)
 
 
 class SpecdashCommands(Provider):

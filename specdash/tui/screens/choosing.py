@@ -7,15 +7,15 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Button, Static
+from textual.widgets import Button
 
 from specdash.sanitise import sanitise
+from specdash.tui.screens.dialog import Dialog
 
 
-class ChoiceDialog(ModalScreen["str | None"]):
+class ChoiceDialog(Dialog["str | None"]):
     """Returns the label that was chosen; escape is the first."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -25,18 +25,14 @@ class ChoiceDialog(ModalScreen["str | None"]):
     ]
 
     def __init__(self, title: str, text: str, labels: Sequence[str]) -> None:
-        super().__init__()
-        self._title, self._text, self._labels = title, text, tuple(labels)
+        super().__init__(title, text, "tab next · enter presses · esc leaves it")
+        self._labels = tuple(labels)
 
-    def compose(self) -> ComposeResult:
-        """Text and a button for each answer."""
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content("tab next · enter presses · esc leaves it")
-            yield Static(Content("\n".join(map(sanitise, self._text.splitlines()))), markup=False)
-            with Horizontal(classes="buttons"):
-                for number, label in enumerate(self._labels):
-                    yield Button(Content(sanitise(label)), id=f"answer-{number}", compact=True)
+    def answers(self) -> ComposeResult:
+        """A button for each."""
+        with Horizontal(classes="buttons"):
+            for number, label in enumerate(self._labels):
+                yield Button(Content(sanitise(label)), id=f"answer-{number}", compact=True)
 
     def on_mount(self) -> None:
         """Enter must do no harm."""

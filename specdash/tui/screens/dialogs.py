@@ -7,19 +7,14 @@ from typing import Any, ClassVar
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
+from textual.containers import Horizontal
 from textual.content import Content
-from textual.screen import ModalScreen
-from textual.widgets import Button, Input, Static
+from textual.widgets import Button, Input
 
-from specdash.sanitise import sanitise
-
-
-def _lines(text: str) -> Content:
-    return Content("\n".join(sanitise(line) for line in text.splitlines()))
+from specdash.tui.screens.dialog import Dialog
 
 
-class ConfirmDialog(ModalScreen[bool]):
+class ConfirmDialog(Dialog[bool]):
     """Yes or no; no has the focus, and escape means no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -27,19 +22,18 @@ class ConfirmDialog(ModalScreen[bool]):
         Binding("h,left,l,right,j,k,up,down", "other", show=False),
     ]
 
-    def __init__(self, title: str, text: str, *, yes: str, no: str) -> None:
-        super().__init__()
-        self._title, self._text, self._yes, self._no = title, text, yes, no
+    def __init__(
+        self, title: str, text: str, *, yes: str, no: str, lead: str = "tab next · enter presses"
+    ) -> None:
+        """``lead``: how yes is reached, for the frame."""
+        super().__init__(title, text, f"{lead} · esc: {no}")
+        self._yes, self._no = yes, no
 
-    def compose(self) -> ComposeResult:
-        """Text and two buttons."""
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content(f"tab next · enter presses · esc: {self._no}")
-            yield Static(_lines(self._text), markup=False)
-            with Horizontal(classes="buttons"):
-                yield Button(Content(self._no), id="no", compact=True)
-                yield Button(Content(self._yes), id="yes", compact=True)
+    def answers(self) -> ComposeResult:
+        """Two buttons."""
+        with Horizontal(classes="buttons"):
+            yield Button(Content(self._no), id="no", compact=True)
+            yield Button(Content(self._yes), id="yes", compact=True)
 
     def on_mount(self) -> None:
         """Enter must do no harm."""
@@ -58,25 +52,19 @@ class ConfirmDialog(ModalScreen[bool]):
         self.focus_next()
 
 
-class NoticeDialog(ModalScreen[None]):
+class NoticeDialog(Dialog[None]):
     """Something that was not done, and what helps. Any of enter, esc and q leaves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", show=False)]
 
     def __init__(self, title: str, text: str, hint: str | None) -> None:
-        super().__init__()
-        self._title, self._text, self._hint = title, text, hint
+        told = f"{text}\n→ {hint}" if hint else text
+        super().__init__(title, told, "nothing was done · enter or esc closes")
 
-    def compose(self) -> ComposeResult:
-        """Text and one button."""
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content("nothing was done · enter or esc closes")
-            yield Static(_lines(self._text), markup=False)
-            if self._hint:
-                yield Static(_lines(f"→ {self._hint}"), markup=False)
-            with Horizontal(classes="buttons"):
-                yield Button("Close", id="close", compact=True)
+    def answers(self) -> ComposeResult:
+        """One button."""
+        with Horizontal(classes="buttons"):
+            yield Button("Close", id="close", compact=True)
 
     def on_button_pressed(self) -> None:
         """Read."""
@@ -87,22 +75,18 @@ class NoticeDialog(ModalScreen[None]):
         self.dismiss(None)
 
 
-class SecretDialog(ModalScreen["str | None"]):
+class SecretDialog(Dialog["str | None"]):
     """A hidden line of input; escape gives up."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", show=False)]
 
     def __init__(self, title: str, text: str, *, echo: bool = False) -> None:
-        super().__init__()
-        self._title, self._text, self._echo = title, text, echo
+        super().__init__(title, text, "enter sends · esc gives up")
+        self._echo = echo
 
-    def compose(self) -> ComposeResult:
-        """Text and the input."""
-        with Vertical(classes="dialog") as box:
-            box.border_title = Content(sanitise(self._title))
-            box.border_subtitle = Content("enter sends · esc gives up")
-            yield Static(_lines(self._text), markup=False)
-            yield Input(password=not self._echo, id="secret")
+    def answers(self) -> ComposeResult:
+        """The line to type."""
+        yield Input(password=not self._echo, id="secret")
 
     def on_mount(self) -> None:
         """Type at once."""
@@ -122,12 +106,6 @@ class HostKeyDialog(ConfirmDialog):
 
     _typed = ""
 
-    def on_mount(self) -> None:
-        """Say that it may be typed."""
-        super().on_mount()
-        box = self.query_one(".dialog")
-        box.border_subtitle = Content(f"yes or tab, then enter: {self._yes} · esc: {self._no}")
-
     def on_key(self, event: events.Key) -> None:
         """The whole word goes to the button; enter presses it."""
         self._typed = (self._typed + event.key)[-3:] if len(event.key) == 1 else ""
@@ -137,7 +115,9 @@ class HostKeyDialog(ConfirmDialog):
 
 def host_key_dialog(question: Any) -> ConfirmDialog:
     """A host that was never seen before (see ``specdash.remote.asking.HostKeyQuestion``)."""
-    return HostKeyDialog(f"unknown host {question.host}", question.text, yes="Trust it", no="Refuse")
+    title, yes = f"unknown host {question.host}", "Trust it"
+    lead = f"yes or tab, then enter: {yes}"
+    return HostKeyDialog(title, question.text, yes=yes, no="Refuse", lead=lead)
 
 
 def secret_dialog(question: Any) -> SecretDialog:

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, dim, row
+from specdash.tui.widgets.below import lines_below, watch_below
 from specdash.tui.widgets.painted import Painted, set_frame
 
 if TYPE_CHECKING:
@@ -58,6 +59,40 @@ class Sheet(Painted):
         return self._say(width)
 
 
+class Page(VerticalScroll):
+    """A sheet in its frame, which scrolls: the frame says how much of it is out of sight, and the keys."""
+
+    def __init__(self, say: Say) -> None:
+        super().__init__(classes="sheet")
+        self._sheet = Sheet(say)
+        self._title: Row = ()
+        self._keys: Row = ()
+
+    def compose(self) -> ComposeResult:
+        """The sheet."""
+        yield self._sheet
+
+    def on_mount(self) -> None:
+        """Count again whenever it moves."""
+        watch_below(self, self._retitle)
+
+    def look(self, title: Row, keys: Row) -> None:
+        """Say what is so now."""
+        self._title, self._keys = title, keys
+        self._retitle()
+        self._sheet.redraw()
+
+    def _retitle(self) -> None:
+        more = lines_below(self)
+        below = row(dim(f"{more} · " if more else ""), self._keys)
+        set_frame(self, self._title, below, self.size.width or self.app.size.width)
+
+    @property
+    def shown(self) -> str:
+        """What a person reads on it."""
+        return self._sheet.shown
+
+
 class Overlay(Live):
     """Shows what ``say`` says, and again whenever the dashboard looks."""
 
@@ -81,8 +116,7 @@ class Overlay(Live):
 
     def compose(self) -> ComposeResult:
         """A frame around the sheet."""
-        with VerticalScroll(classes="sheet"):
-            yield Sheet(self._say)
+        yield Page(self._say)
 
     def on_mount(self) -> None:
         """Its title is known at once."""
@@ -95,17 +129,16 @@ class Overlay(Live):
     def look(self) -> None:
         """Say what is so now."""
         keys = "h l another · esc leaves" if self._turn is not None else "esc leaves"
-        set_frame(self._box, self._title(), row(dim(keys)), self._box.size.width or self.app.size.width)
-        self.query_one(Sheet).redraw()
+        self._box.look(self._title(), row(dim(keys)))
 
     @property
-    def _box(self) -> VerticalScroll:
-        return self.query_one(VerticalScroll)
+    def _box(self) -> Page:
+        return self.query_one(Page)
 
     @property
     def shown(self) -> str:
         """What a person reads on it."""
-        return self.query_one(Sheet).shown
+        return self._box.shown
 
     def on_key(self, event: events.Key) -> None:
         """The key that opened it, and the keys that turn the page."""

@@ -17,8 +17,8 @@ from specdash.errors import SpecdashError
 from specdash.operations.offer import Offer
 from specdash.operations.plan import Plan
 from specdash.sanitise import sanitise
-from specdash.tui import say
 from specdash.tui.paint import Row, Span, clip, dim, row, wrap
+from specdash.tui.widgets.below import lines_below, watch_below
 from specdash.tui.widgets.planrows import step_rows, title, verb, warning_rows
 from specdash.tui.widgets.tick import Tick, Words
 
@@ -85,9 +85,7 @@ class PlanDialog(ModalScreen["Answer | None"]):
 
     async def on_mount(self) -> None:
         """Show the offer; enter must do no harm."""
-        body = self.query_one("#plan-body")
-        for what in ("scroll_y", "virtual_size", "show_vertical_scrollbar"):
-            self.watch(body, what, self._moved, init=False)
+        watch_below(self.query_one("#plan-body"), self._retitle)
         await self._fill(focus="cancel")
 
     async def _fill(self, *, focus: str) -> None:
@@ -186,19 +184,9 @@ class PlanDialog(ModalScreen["Answer | None"]):
         box = self.query_one(".dialog")
         box.border_subtitle = Content(self._busy or self._keys(box.size.width))
 
-    def _moved(self) -> None:
-        """The text has another size or place: what is out of sight is counted when it is laid out."""
-        self.call_after_refresh(self._recount)
-
-    def _recount(self) -> None:
-        if self.is_attached:
-            self._retitle()
-
     def _keys(self, width: int) -> str:
         """What is to come of the plan, and the keys: a small screen has 70 cells for both."""
-        body = self.query_one("#plan-body")
-        hidden = round(body.max_scroll_y - body.scroll_y)
-        more = f"↓ {say.plural(hidden, 'more line')}" if hidden > 0 else ""
+        more = lines_below(self.query_one("#plan-body"))
         keys = f"{'space ticks' if self.offer.options else 'tab next'} · enter presses · esc cancels"
         whole = " · ".join(filter(None, (more, "nothing is changed yet", keys)))
         return whole if not more or len(whole) <= width - 4 else f"{more} · {keys}"

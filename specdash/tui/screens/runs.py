@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, columns, dim, row, wrap
-from specdash.tui.screens.overlay import BENCH, Live, Overlay, Sheet
+from specdash.tui.screens.overlay import BENCH, Live, Overlay, Page
 from specdash.tui.widgets.benchrows import RUN_CELLS, difference_rows, run_rows
-from specdash.tui.widgets.painted import set_frame
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
@@ -47,8 +45,7 @@ class RunsScreen(Live):
 
     def compose(self) -> ComposeResult:
         """A frame around the sheet."""
-        with VerticalScroll(classes="sheet"):
-            yield Sheet(self._rows)
+        yield Page(self._rows)
 
     def on_mount(self) -> None:
         """The newest run is chosen."""
@@ -60,17 +57,15 @@ class RunsScreen(Live):
 
     def look(self) -> None:
         """Say what is so now."""
-        box = self.query_one(VerticalScroll)
         runs = self.measuring is not None and self.measuring.here.under_way
         stops = row(Span(BENCH.label, "key", BENCH.id), dim(" stops it · ")) if runs else ()
         keys = row(stops, dim("space marks · d differs · enter all of it · esc leaves"))
-        set_frame(box, row(Span(self._title, "strong")), keys, box.size.width or self.app.size.width)
-        self.query_one(Sheet).redraw()
+        self.query_one(Page).look(row(Span(self._title, "strong")), keys)
 
     @property
     def shown(self) -> str:
         """What a person reads on it."""
-        return self.query_one(Sheet).shown
+        return self.query_one(Page).shown
 
     def _newest_first(self) -> list[Measured]:
         return [run for run in reversed(self._runs()) if run.id is not None]
@@ -91,7 +86,7 @@ class RunsScreen(Live):
         if self._chosen in numbers:
             at = max(0, min(len(numbers) - 1, numbers.index(self._chosen) + step))
             self._chosen = numbers[at]
-            self.query_one(VerticalScroll).scroll_to(y=at, animate=False)
+            self.query_one(Page).scroll_to(y=at, animate=False)
         self._say("")
 
     def action_mark(self) -> None:

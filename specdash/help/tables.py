@@ -96,7 +96,9 @@ def failures(width: int) -> Iterator[str]:
     from specdash.remote.errors import FAILURES
 
     for key, row in FAILURES.items():
-        yield from _entry(_open(row.sentence.removeprefix("{host}: ")), row.hint or "", key, width)
+        yield from _entry(
+            _open(row.sentence.removeprefix("{host}: ")), row.usual or row.hint or "", key, width
+        )
 
 
 def diagnoses(width: int) -> Iterator[str]:

@@ -38,11 +38,18 @@ class Failure:
     sentence: str
     hint: str | None = None
     retry: bool = False
+    usual: str = ""
+    """What mostly helps, where the remedy itself depends on what was seen."""
 
 
 FAILURES: dict[str, Failure] = {
     # Finding the host
-    "ssh_no_address": Failure("{host}: the name does not resolve ({detail})", "{advice}", retry=True),
+    "ssh_no_address": Failure(
+        "{host}: the name does not resolve ({detail})",
+        "{advice}",
+        retry=True,
+        usual="check the spelling, the network and DNS",
+    ),
     "ssh_port_refused": Failure(
         "{host}: nothing listens on {address} port {port}",
         "is sshd running there, and is the port right?",
@@ -101,7 +108,11 @@ FAILURES: dict[str, Failure] = {
     ),
     "ssh_known_hosts_parse": Failure("{host}: {file} cannot be read: {detail}", "mend its rights"),
     # Logging in
-    "ssh_auth": Failure("{host}: {user} may not log in; {tried}", "{advice}"),
+    "ssh_auth": Failure(
+        "{host}: {user} may not log in; {tried}",
+        "{advice}",
+        usual="is the user right, and your key in its authorized_keys? ssh-add opens one that is locked",
+    ),
     "ssh_auth_agent": Failure(
         "{host}: sshd gave up after too many keys were offered",
         "name the key with --identity, or set IdentitiesOnly yes for this host",

@@ -9,7 +9,7 @@ import asyncssh
 from asyncssh.config import ConfigParseError
 
 from specdash.remote.aliases import nearest
-from specdash.remote.errors import LinkError, failure
+from specdash.remote.errors import FAILURES, LinkError, failure
 from specdash.remote.login import Login
 from specdash.remote.sshconfig import Hop
 
@@ -31,7 +31,7 @@ def explain(
         return _disconnected(error, host, hop, login)
     if isinstance(error, socket.gaierror):
         meant = nearest(hop.host, hop.config)
-        advice = f"did you mean {meant}?" if meant else "check the spelling, the network and DNS"
+        advice = f"did you mean {meant}?" if meant else FAILURES["ssh_no_address"].usual
         return failure("ssh_no_address", host=host, detail=error.strerror or detail, advice=advice)
     if isinstance(error, ConnectionRefusedError):
         return failure("ssh_port_refused", **place)

@@ -151,3 +151,10 @@ def test_on_a_terminal_only_what_is_longer_than_the_screen_is_paged(
 
     command._show(page("verdict"))
     assert told == [paged]
+
+
+def test_every_lost_connection_has_its_remedy() -> None:
+    rows = shown("troubleshooting").partition("No connection")[2].partition("What a log")[0].splitlines()
+    entries = [number for number, line in enumerate(rows) if re.search(r"\[(ssh|local)_\w+\]$", line)]
+    assert len(entries) == len(FAILURES) - 1
+    assert [rows[number] for number in entries if not rows[number + 1].startswith("    → ")] == []

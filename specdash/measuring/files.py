@@ -98,7 +98,7 @@ async def _digest(hands: Hands, path: str, size: int) -> str:
 
 
 async def _weights(hands: Hands, folder: Folder) -> str | None:
-    """``4 files, 37.1 GB, 1f3a…``: the last is of the index and of each file's name, size and time."""
+    """``4 files, 34.6 GiB, 1f3a…``: the last is of the index and of each file's name, size and time."""
     names = sorted(name for name in folder.entries if name.endswith(_WEIGHTS))
     if not names:
         return None
@@ -107,8 +107,8 @@ async def _weights(hands: Hands, folder: Folder) -> str | None:
         mark.update((await hands.read_file(f"{folder.path}/{folder.index}")).bytes)
     for stat in await hands.stat_files([f"{folder.path}/{name}" for name in names]):
         mark.update(f"{posixpath.basename(stat.path)} {stat.size} {stat.mtime}\n".encode())
-    size = sum(folder.entries[name] for name in names) / 1e9
-    amount = f"{size:.1f} GB" if size >= 0.1 else f"{1000 * size:.1f} MB"
+    size = sum(folder.entries[name] for name in names) / (1 << 30)
+    amount = f"{size:.1f} GiB" if size >= 0.1 else f"{1024 * size:.1f} MiB"
     return f"{len(names)} file{'' if len(names) == 1 else 's'}, {amount}, {mark.hexdigest()[:16]}"
 
 

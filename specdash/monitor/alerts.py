@@ -245,14 +245,24 @@ def of_port(memory: ServerMemory, server: Server, at: float) -> Alert | None:
     return Alert(key=key, at=at, severity="warning", text=f"{text}: this server cannot have it")
 
 
+LOST = {
+    "GPU is lost": "is lost: the host needs a reboot",
+    "GPU requires a reset": "needs a reset: nothing can use it before",
+}
+"""NVML's word for a card on which nothing can compute any more → what that means. No key here helps."""
+
+
 def _of_card(gpu: Gpu, at: float) -> Iterator[Alert]:
     card = gpu.card
     if gpu.orphan_mib:
         gib = gpu.orphan_mib / 1024
-        text = f"GPU {card.index}: {gib:.1f} GiB that no living process explains"
+        text = f"GPU {card.index}: {gib:.1f} GiB held by no known process"
         key = f"gpu:{card.uuid or card.index}/orphan"
         yield Alert(key=key, at=at, severity="warning", text=text, next_key="gpu.clean")
-    if card.error:
+    if card.error in LOST:
+        text = f"GPU {card.index} {LOST[card.error]}"
+        yield Alert(key=f"gpu:{card.uuid or card.index}/lost", at=at, severity="error", text=text)
+    elif card.error:
         yield Alert(
             key=f"gpu:{card.uuid or card.index}/error",
             at=at,

@@ -91,6 +91,11 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
             f"GPU {indexes(hidden)}: memory that no process in this container holds; look from the host "
             "(cleanup_via in the profile names it)"
         )
+    elif (nobodys := [gpu for gpu in hidden if gpu.orphan_mib]) and not found.denied:
+        warnings.append(
+            f"GPU {indexes(nobodys)}: nothing that may be ended holds its memory: a GPU reset or a reboot "
+            "frees it; see its dmesg"
+        )
     return Survey(
         offered=tuple(offered),
         listed=tuple(listed),

@@ -79,7 +79,7 @@ _HANG = Halt("verify", 6, guilty=3)
 SCENARIOS: dict[str, Scenario] = {
     "healthy": Scenario("from zero to serving while you watch", (Course(),)),
     "zombie": Scenario(
-        "stuck in graph capture for eight hours; when killed, GPU 1 keeps 76 GB and the draft no longer fits",
+        "stuck in graph capture for eight hours; when killed, GPU 1 keeps 76 GiB and the draft fits no more",
         (
             Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, held_apart=True),
             Course(draft_is_strict=True, traffic=False),
@@ -105,7 +105,7 @@ SCENARIOS: dict[str, Scenario] = {
         (Course(first_shape_s=260.0, compilers=True),),
     ),
     "orphan": Scenario(
-        "somebody killed the stuck server with -9, and a process that rank 1 forked keeps 76 GB of its GPU",
+        "somebody killed the stuck server with -9, and a process that rank 1 forked keeps 76 GiB of its GPU",
         (Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, killed=True), Course(traffic=False)),
     ),
     "rank-lag": Scenario("one rank is minutes behind the others", (Course(lag=((5, 170.0),)),)),

@@ -37,7 +37,7 @@ async def test_models_draft_and_packages_are_in_it() -> None:
     found = await facts_of_files(host, server)
     assert found["model config"].startswith("sha256 ")
     assert found["draft config"] == found["model config"], "equal bytes"
-    assert found["model weights"].startswith("2 files, 5.0 GB, ")
+    assert found["model weights"].startswith("2 files, 4.7 GiB, ")
     assert found["draft tokenizer"].startswith("614,400 bytes, the first 524,288: "), "more than one answer"
     assert found["package torch"] == "0.5.16"
     assert found["python"] == "3.12.3"

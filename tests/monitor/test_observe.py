@@ -11,6 +11,7 @@ from specdash.monitor.frames import Ending, Link, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.polling import HEALTH, LOADS, MODELS
+from specdash.monitor.samples import Card
 from specdash.monitor.serverparts import Lamp, Mark
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import (
@@ -243,8 +244,35 @@ def test_figures_come_from_loads_and_a_frozen_gauge_is_not_shown_as_speed() -> N
 def test_orphaned_memory_is_an_alert_with_its_size() -> None:
     frames = [gpus(float(t), 0, 76, owned=False) for t in range(1, 6)]
     state = picture(hello(), *frames)
-    assert [alert.text for alert in state.alerts] == ["GPU 1: 75.9 GiB that no living process explains"]
+    assert [alert.text for alert in state.alerts] == ["GPU 1: 75.9 GiB held by no known process"]
     assert state.gpus[0].orphan_mib == 0
+
+
+def test_a_card_that_nothing_can_use_any_more_is_an_error_and_says_what_brings_it_back() -> None:
+    good = gpus(1.0, 0, 40)
+    told = {}
+    for at, error in (
+        (2.0, "no answer for 5 s (memory)"),
+        (3.0, "GPU is lost"),
+        (4.0, "GPU requires a reset"),
+    ):
+        sick = msgspec.structs.replace(good, at=at, cards=(good.cards[0], Card(index=1, error=error)))
+        told[error] = [(a.severity, a.text) for a in picture(hello(), good, sick).alerts]
+    assert told == {
+        "no answer for 5 s (memory)": [("warning", "GPU 1: no answer for 5 s (memory)")],
+        "GPU is lost": [("error", "GPU 1 is lost: the host needs a reboot")],
+        "GPU requires a reset": [("error", "GPU 1 needs a reset: nothing can use it before")],
+    }
+
+
+def test_a_card_that_did_not_answer_and_is_then_lost_is_told_again() -> None:
+    good = gpus(1.0, 0, 40)
+    sick = [
+        msgspec.structs.replace(good, at=at, cards=(good.cards[0], Card(index=1, error=error)))
+        for at, error in ((2.0, "no answer for 5 s (memory)"), (3.0, "GPU is lost"), (4.0, "GPU is lost"))
+    ]
+    alerts = picture(hello(), good, *sick).alerts
+    assert [alert.severity for alert in alerts] == ["warning", "error"]
 
 
 def test_our_own_polls_are_counted_and_never_shown_as_life() -> None:

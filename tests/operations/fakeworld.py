@@ -99,6 +99,8 @@ class World:
     cards: int = 2
     falling: float = 0.0
     """Seconds that a card's memory needs to fall after its owner has gone."""
+    unheld: dict[int, int] = field(default_factory=dict)
+    """Card → MiB in use that no process holds."""
     probe: dict[str, Any] = field(default_factory=dict)
     alias: dict[int, int] = field(default_factory=dict)
     """By which number the driver knows a process, where that is not its own: a dead parent's."""
@@ -191,6 +193,7 @@ class World:
         visible = [p for p in owners if p.container in (None, self.container)]
         used = (
             4
+            + self.unheld.get(index, 0)
             + sum(p.mib for p in owners)
             + sum(self._still(at, mib) for at, mib in self._freed.get(index, []))
         )
@@ -208,6 +211,7 @@ class World:
         return Gpu(
             card=card,
             at=self.clock.now,
+            orphan_mib=self.unheld.get(index),
             owners=tuple(
                 Owner(
                     pid=self.alias.get(p.pid, p.pid),

@@ -176,6 +176,24 @@ async def test_memory_nobody_in_a_container_holds_says_where_to_look(host: FakeH
     assert "here or outside this container" in plan.failed.evidence
 
 
+async def test_memory_that_nothing_holds_is_no_job_for_a_signal_and_that_is_said(host: FakeHost) -> None:
+    others = bystanders(host)
+    host.unheld[1] = 76000
+    plan = await clean.prepare(host)
+    assert titles(plan) == ["verify that GPU 0, 1 are clean"], "nothing is ended for it"
+    told = [line for line in plan.warnings if line.startswith("GPU 1: ")]
+    assert told == [
+        "GPU 1: nothing that may be ended holds its memory: a GPU reset or a reboot frees it; see its dmesg"
+    ]
+    assert all(map(host.lives, others))
+
+
+async def test_where_a_process_can_be_ended_for_it_no_reboot_is_asked_for(host: FakeHost) -> None:
+    leftover(host)
+    host.unheld[1] = 2000
+    assert not any("reboot" in line for line in (await clean.prepare(host)).warnings)
+
+
 def machine(inner: FakeHost) -> FakeHost:
     """The hypervisor on which the container runs: its own pids, its own boot id, the same cards."""
     outer = FakeHost(clock=inner.clock, target="root@hypervisor", name="pve", boot="boot-outer")

@@ -174,7 +174,7 @@ def test_a_long_event_is_wrapped_and_no_row_is_wider_than_the_sheet() -> None:
         rows = event_rows(states.eventful(), width)
         assert all(width_of(row) <= width for row in rows)
         text = " ".join(" ".join(map(text_of, rows)).split())
-        assert "608 GB are left" in text.replace(" 50:00 ago", "")
+        assert "608 GiB are left" in text.replace(" 50:00 ago", "")
 
 
 def test_half_a_hint_is_not_shown() -> None:

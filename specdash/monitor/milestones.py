@@ -18,7 +18,6 @@ from specdash.monitor.words import Happening, Part, Phase, Role
 ItemKey: TypeAlias = tuple[Role, Phase, "Part | None", "str | None"]
 """(role, phase, part, rank)"""
 
-_ROLES: Final[tuple[Role, Role]] = ("target", "draft")
 MOST_ITEMS: Final = 1024
 MOST_MILESTONES: Final = 10_000
 """No log can make us hold more: beyond that, what is new is not written down."""
@@ -41,7 +40,6 @@ class Item(msgspec.Struct, frozen=True, kw_only=True):
     """When the line arrived."""
     last_at: float | None = None
     """When it last moved: begun, its counter or position changed, ended."""
-    end_at: float | None = None
     took_s: float | None = None
     """As the engine itself says."""
     done: int | None = None
@@ -219,7 +217,6 @@ class Checklist:
             item,
             end_line=now.line,
             end_time=now.time,
-            end_at=now.at,
             last_at=item.last_at if implied else now.at,
             took_s=took_s if took_s is not None else item.took_s,
             implied=implied,

@@ -57,9 +57,9 @@ class LogReading(msgspec.Struct, frozen=True, kw_only=True):
     """False: nothing of the engine's format was seen; verdicts are limited."""
     version: str | None = None
     lines: int = 0
+    """Lines that are complete."""
     earlier: int = 0
     """Lines that earlier servers wrote into the same log: line numbers are those of the log."""
-    """Lines that are complete."""
     milestones: tuple[Milestone, ...] = ()
     """Of the launch at hand. Bars are not among them: see the items."""
     items: Mapping[ItemKey, Item] = MappingProxyType({})

@@ -56,7 +56,6 @@ class RailItem(msgspec.Struct, frozen=True, kw_only=True):
     title: str
     took_s: float | None = None
     progress: Progress | None = None
-    note: str | None = None
     usual_s: float | None = None
     """What it took in earlier good starts of this kind, the median; None: no such start is known."""
     worst_s: float | None = None

@@ -68,8 +68,6 @@ def _item(item: RailItem, form: Form, *, serving: bool) -> Row:
             parts += [Span(" "), *blocks]
     if item.took_s is not None and (form.times or item.mark in ("active", "failed")):
         parts.append(dim(f" {say.clock(item.took_s)}"))
-    if item.note:
-        parts.append(dim(f" {item.note}"))
     return row(*parts)
 
 

@@ -22,15 +22,12 @@ def what(server: Server) -> str:
 
 def since(state: HostState, server: Server) -> str:
     """How long it has been so, in the words of that state."""
-    if server.state == "ready":
-        return f"up {say.clock(state.now - server.started_at)}"
     if server.state == "stalled":
         return say.clock(server.verdict.since_s)
     if server.gone_at is not None:
         found = "found " if server.found_dead else ""
         return f"{found}{say.clock(state.now - server.gone_at)} ago"
-    active = next((item.took_s for item in server.rail if item.mark == "active"), None)
-    return say.clock(active if active is not None else state.now - server.started_at)
+    return f"up {say.clock(state.now - server.started_at)}"
 
 
 def standing(state: HostState, *, watch_only: bool, frozen: bool, speed: int | None = None) -> Row:

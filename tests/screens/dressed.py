@@ -74,7 +74,8 @@ def _card(gpu: Gpu, servers: Sequence[Server]) -> Gpu:
     """A card of that memory: at work for a rank, at rest for whatever was left behind."""
     names = {rank.pid: rank.name for server in servers for rank in server.ranks}
     owners = tuple(_owner(owner, names) for owner in gpu.owners)
-    works = any(owner.label.startswith("TP") for owner in owners)
+    busy = any(server.figures.running for server in servers)
+    works = busy and any(owner.server is not None for owner in owners)
     index = gpu.card.index
     card = Card(
         index=index, uuid=gpu.card.uuid, name="NVIDIA H200", total_mib=H200_MIB, memory_call="v2",

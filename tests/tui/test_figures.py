@@ -60,11 +60,11 @@ def test_a_mean_is_called_a_mean() -> None:
 
 def test_a_missing_figure_says_why() -> None:
     text = told(panes.untold())
-    assert "per step  /v1/loads does not tell" in text
+    assert "accept    /v1/loads does not tell" in text
     assert "TTFT      needs --enable-metrics" in text
     assert "load      3 running   1 waiting" in text
     without = msgspec.structs.replace(panes.untold().servers[0], speculation=None)
-    assert "per step  no speculation" in [text_of(line) for line in table(without, 0.0, 40)]
+    assert "accept    no speculation" in [text_of(line) for line in table(without, 0.0, 40)]
 
 
 @pytest.mark.parametrize("width", [20, 40, 60, 90])

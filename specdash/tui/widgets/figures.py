@@ -68,14 +68,14 @@ def table(server: Server, now: float, width: int) -> list[Row]:
         return cut(row(dim(pad(name, NAME_CELLS)), told), width)
 
     kv, accept = figures.kv_pct, figures.accept_len
-    spoken = None if accept is None else row(f"{accept:.2f}", dim(" tokens"))
+    spoken = None if accept is None else row(f"{accept:.2f}", dim(" tokens a step"))
     if accept is None and server.speculation is None:
         spoken = row(dim("no speculation"))
     mean = None if figures.ttft_ms is None else row(dim("mean "), _ms(figures.ttft_ms))
     return [
         line("load", _load(figures), "running"),
         line("KV cache", None if kv is None else f"{kv:.1f} %", "kv_pct"),
-        line("per step", spoken, "accept_len"),
+        line("accept", spoken, "accept_len"),
         line("TTFT", _latency(figures.ttft) or mean, "ttft"),
         line("ITL", _latency(figures.itl), "itl"),
         *_basis(figures, now, width),

@@ -87,9 +87,24 @@ ACTIONS: Final[tuple[Action, ...]] = (
     Action("log.error", ("e",), "e", "error", "the next error", "log", "log", width=60),
     Action("log.error_previous", ("E",), "E", "error before", "the error before", "log", "log"),
     Action(
-        "log.phase_previous", ("left_square_bracket",), "[", "phase before", "the rule before", "log", "log"
+        "log.phase_previous",
+        ("left_square_bracket",),
+        "[",
+        "phase before",
+        "the phase or mark before",
+        "log",
+        "log",
     ),
-    Action("log.phase", ("right_square_bracket",), "]", "phase", "the next rule", "log", "log", width=120),
+    Action(
+        "log.phase",
+        ("right_square_bracket",),
+        "]",
+        "phase",
+        "the next phase or mark",
+        "log",
+        "log",
+        width=120,
+    ),
     Action(
         "log.gap", ("s",), "s", "silence", "the longest silence; again: the next", "log", "log", width=120
     ),

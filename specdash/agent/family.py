@@ -2,8 +2,9 @@
 
 A session, and a group within it, holds nobody but descendants of its leader: where the leader belongs, all
 of them belong, wherever their parents have gone. Where the leader is dead and was never seen to belong, those
-who share it are members only when their title says so too; the others are named as doubtful. Where it lives
-and does not belong (a shell, a wrapper), sharing it says nothing.
+who share it are members only when their title says so too, and no parent of theirs is in it: that would be
+another server from the same login. The others are named as doubtful. Where the leader lives and does not
+belong (a shell, a wrapper), sharing it says nothing.
 """
 
 import re
@@ -186,7 +187,9 @@ class Family(object):
             if not shared or pid in self.how or pid in self._barred:
                 continue
             match = self._prefix(pid)
-            if (match and match.group(1) in prefixes) or OFFSHOOT.search(self._title(pid)):
+            alike = (match and match.group(1) in prefixes) or OFFSHOOT.search(self._title(pid))
+            parent = stats.get(stat.ppid)
+            if alike and (parent is None or parent.sid != stat.sid):
                 for way in shared | {"title"}:
                     self._add(pid, way)
             else:

@@ -253,6 +253,40 @@ def test_a_control_group_with_our_own_login_in_it_is_not_the_servers(
     assert stranger not in found
 
 
+TWO_SERVERS = r"""
+import os
+for number in range(2):
+    if os.fork() == 0:
+        os.setpgid(0, 0)
+        core = os.fork()
+        if core == 0:
+            worker = os.fork()
+            if worker == 0:
+                os.execv("/bin/sleep", ["python3 -c from multiprocessing.spawn import spawn_main", "600"])
+            os.write(1, b"%d %d %d\n" % (os.getppid(), os.getpid(), worker))
+            os.execv("/bin/sleep", ["VLLM::EngineCore", "600"])
+        os.execv("/bin/sleep", ["vllm serve", "600"])
+"""
+
+
+def test_two_servers_of_one_login_that_is_over_are_two(hands: Hands, begin: Begin) -> None:
+    """Started from one shell with nohup, the shell gone: they share a session whose leader is dead."""
+    shell = begin(sys.executable, "-c", TWO_SERVERS, stdout=subprocess.PIPE)
+    assert shell.stdout is not None
+    servers = [list(map(int, shell.stdout.readline().split())) for _ in range(2)]
+    shell.wait()
+    pids = [pid for server in servers for pid in server]
+    try:
+        until(lambda: all(Path(f"/proc/{pid}/comm").read_text() == "sleep\n" for pid in pids))
+        for mine, other in (servers, servers[::-1]):
+            assert set(members(hands.family(mine[0]))) == set(mine)
+            assert not set(members(hands.family(mine[0]))) & set(other)
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGKILL)
+        shell.stdout.close()
+
+
 def _ticks() -> int:
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from specdash.monitor import replicas
 from specdash.monitor.acceptance import Acceptance
 from specdash.monitor.evidence import PROCESS_STATES, Answer, CardSeen, Evidence, ProcessState, RankSeen
 from specdash.monitor.frames import Http
 from specdash.monitor.memory import ServerMemory
-from specdash.monitor.numerals import whole
+from specdash.monitor.milestones import rank_order
 from specdash.monitor.polling import HEALTH, MODELS
 from specdash.monitor.state import Gpu
 
@@ -138,84 +140,57 @@ def _gpus_of_ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> dict[int, Gpu
 
 def _main(memory: ServerMemory, now: float) -> RankSeen:
     main = memory.family.main
+    seen = _seen(memory, main.pid, "main", now, stale=_outdated(memory, now))
     gone = memory.gone_at is not None or memory.family.orphaned
-    state, since = memory.states.get(main.pid, (main.state, now))
-    if _outdated(memory, now) and state != "Z":
-        state = "?"
-    window = memory.cpu.get(main.pid)
-    return RankSeen(
-        name="main",
-        pid=main.pid,
-        state="gone" if gone else _kernel_state(state, now - since),
-        state_age_s=now - since,
-        twice=(memory.looked_at or since) > since,
-        cpu_pct=window.percent if window else None,
-    )
+    return msgspec.structs.replace(seen, state="gone") if gone else seen
 
 
 def _ranks(memory: ServerMemory, gpus: Mapping[int, Gpu], now: float) -> tuple[RankSeen, ...]:
-    seen = []
     outdated, apart = _outdated(memory, now), _apart(memory)
-    for pid, name in sorted(memory.names.items(), key=lambda entry: _order(entry[1])):
-        if pid == memory.family.main.pid:
-            continue
-        state, since = memory.states.get(pid, (None, now))
-        if pid in memory.lost:
-            state, since = "gone", memory.lost[pid]
-        elif outdated and state != "Z" and pid not in apart:
-            state = None
-        gpu = gpus.get(pid)
-        card = gpu.card if gpu and now - gpu.at <= STALE_S else None
-        window = memory.cpu.get(pid)
-        seen.append(
-            RankSeen(
-                name=name,
-                pid=pid,
-                state=_kernel_state(state, now - since) if state else None,
-                state_age_s=now - since,
-                twice=(memory.looked_at or since) > since,
-                cpu_pct=window.percent if window else None,
-                util=card.util if card else None,
-                power_w=card.power_w if card else None,
-                power_limit_w=card.power_limit_w if card else None,
-            )
-        )
-    return tuple(seen)
-
-
-def _kernel_state(state: str, held_s: float) -> ProcessState | None:
-    return PROCESS_STATES.get("S" if state == "t" and held_s < TRACED_S else state)
+    named = sorted(memory.names.items(), key=lambda entry: rank_order(entry[1]))
+    return tuple(
+        _seen(memory, pid, name, now, stale=outdated and pid not in apart, gpu=gpus.get(pid))
+        for pid, name in named
+        if pid != memory.family.main.pid
+    )
 
 
 def _others(memory: ServerMemory, now: float) -> tuple[RankSeen, ...]:
     """The engine's own processes beside its ranks."""
-    seen = []
     outdated, apart = _outdated(memory, now), _apart(memory)
-    for pid, name in memory.others.items():
-        state, since = memory.states.get(pid, (None, now))
-        if pid in memory.lost:
-            state, since = "gone", memory.lost[pid]
-        elif pid in memory.names or (outdated and state != "Z" and pid not in apart):
-            continue
-        held_s = now - since
-        seen.append(
-            RankSeen(
-                name=name,
-                pid=pid,
-                state=_kernel_state(state, held_s) if state else None,
-                state_age_s=held_s,
-                twice=(memory.looked_at or since) > since,
-            )
-        )
-    return tuple(seen)
+    return tuple(
+        _seen(memory, pid, name, now, stale=outdated and pid not in apart)
+        for pid, name in memory.others.items()
+        if pid not in memory.names
+    )
 
 
-def _order(rank: str) -> tuple[str, int]:
-    """TP2 before TP10."""
-    head = rank.rstrip("0123456789")
-    digits = rank[len(head) :]
-    number = whole(digits)
-    return head, -1 if number is None else number
+def _seen(
+    memory: ServerMemory, pid: int, name: str, now: float, *, stale: bool, gpu: Gpu | None = None
+) -> RankSeen:
+    """One process as it was looked at last. ``stale``: it may run again by now, unless it is dead."""
+    state, since = memory.states.get(pid, (None, now))
+    if pid in memory.lost:
+        state, since = "gone", memory.lost[pid]
+    elif stale and state != "Z":
+        state = None
+    card = gpu.card if gpu and now - gpu.at <= STALE_S else None
+    window = memory.cpu.get(pid)
+    return RankSeen(
+        name=name,
+        pid=pid,
+        state=_kernel_state(state, now - since) if state else None,
+        state_age_s=now - since,
+        twice=(memory.looked_at or since) > since,
+        cpu_pct=window.percent if window else None,
+        util=card.util if card else None,
+        power_w=card.power_w if card else None,
+        power_limit_w=card.power_limit_w if card else None,
+    )
+
+
+def _kernel_state(state: str, held_s: float) -> ProcessState | None:
+    return PROCESS_STATES.get("S" if state == "t" and held_s < TRACED_S else state)
 
 
 def _card(gpu: Gpu, now: float) -> CardSeen:

@@ -267,7 +267,7 @@ class SpecdashApp(App[int]):
 
 def terminal_title(board: Dashboard) -> str:
     """``✖ gpubox stalled``: the first server with an alarm that stands, else the chosen one."""
-    for state in board.states:
+    for state in board.newest:
         alarms = {a.key.removeprefix("server:").partition("/")[0] for a in state.alerts if a.alarm}
         for server in state.servers:
             if server.key in alarms and server.state in ALARM_STATES:

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from specdash.logs.buffer import LogBuffer
+from specdash.tui.app import terminal_title
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle, until
@@ -29,6 +30,7 @@ async def test_an_alarm_rings_while_the_display_is_held(
         assert board.frozen is not None
         assert "STALLED" not in screen_text(app)
         assert len(ear.notes) == 1
+        assert terminal_title(board) == "✖ gpubox stalled"
 
 
 async def test_evidence_of_two_servers_of_one_name_has_the_log_of_each(

@@ -11,6 +11,7 @@ from textual.containers import Horizontal, Vertical
 from textual.message import Message
 from textual.widgets import Input
 
+from specdash.monitor.state import HostState
 from specdash.session.source import Source
 from specdash.tui.acting import Acting
 from specdash.tui.actions import ACTIONS, BY_ID, allowed
@@ -166,10 +167,15 @@ class Dashboard(Subject):
         self.panel = panel_of(self)
         show_panes(self, self._speed)
         self._show_keys()
-        self.ring([source.state for source in self.sources])  # a display that is held rings all the same
+        self.ring(self.newest)
         for screen in self.app.screen_stack:
             if isinstance(screen, Live) and screen.is_mounted:  # one that is only coming looks by itself
                 screen.look()
+
+    @property
+    def newest(self) -> list[HostState]:
+        """What is so now, even while the display is held: alarms are told by it."""
+        return [source.state for source in self.sources]
 
     @property
     def told(self) -> Row:

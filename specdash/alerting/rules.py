@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from specdash.monitor.naming import host_in_full
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.profile.document import Notify
@@ -31,7 +32,7 @@ def changes(before: Mapping[str, str], now: HostState) -> Iterator[Change]:
         was = before.get(server.key)
         if was == server.state or (was is None and server.state not in _TROUBLE):
             continue
-        yield Change(host=now.host.name if now.host else now.target, state=server.state, text=_words(server))
+        yield Change(host=host_in_full(now), state=server.state, text=_words(server))
 
 
 _TROUBLE = frozenset({"stalled", "crashed", "degraded"})

@@ -123,7 +123,7 @@ def goes_on(old: Plan, fresh: Plan, now: float) -> bool:
 
 def shown(plan: Plan) -> Iterator[str]:
     """The plan as a person reads it before saying yes."""
-    yield f"{plan.kind} {clean_line(plan.subject)} on {plan.host}"
+    yield f"{plan.kind} {clean_line(plan.subject)} on {plan.where}"
     for number, step in enumerate(plan.steps, 1):
         where = " (outside)" if step.place == "outside" else ""
         yield f"  {number} {_mark(step)}{clean_line(step.title)}{where}"

@@ -11,6 +11,7 @@ from specdash.commands.acting import NoConnection, Refused, Scene, say
 from specdash.commands.asking import agreed, chosen
 from specdash.commands.carrying import Narrator, confirm, link_is_lost, shown
 from specdash.errors import SpecdashError
+from specdash.monitor.naming import host_in_full
 from specdash.operations.desk import Desk
 from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan
@@ -141,7 +142,7 @@ class Headless:
 
     def rings(self, words: str) -> None:
         """The bell, the words, and whoever the profile wants to be told."""
-        self.herald.say(self._here.host_name, self._here.session.target, words)
+        self.herald.say(self._here.host_name, host_in_full(self._here.state), words)
         say(f"\a{clean_line(words)}" if self._terminal else clean_line(words))
 
 

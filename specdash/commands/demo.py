@@ -117,6 +117,11 @@ def own_state() -> Iterator[None]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
+WITH_DRAFT = "SGLang with the draft model"
+WITHOUT_DRAFT = "SGLang without the draft model"
+"""What the two ways to start the server are called: a plan says ``start`` and the name."""
+
+
 def profile_of(host: Simulation) -> Profile:
     """What an operator of that host would have written: how to start it with and without the draft model.
 
@@ -137,12 +142,15 @@ def profile_of(host: Simulation) -> Profile:
             log=str(host.log),
             env=NCCL,
         )
-        for name, command in (("draft", whole), ("plain", plain))
+        for name, command in ((WITH_DRAFT, whole), (WITHOUT_DRAFT, plain))
     }
     return Profile(
         hosts={host.target: Host(target=host.target)},
         servers=servers,
-        variants={f"eagle3-{scenario.steps}": Variant(server="draft"), "baseline": Variant(server="plain")},
+        variants={
+            f"eagle3-{scenario.steps}": Variant(server=WITH_DRAFT),
+            "baseline": Variant(server=WITHOUT_DRAFT),
+        },
         benchmarks={"short": Benchmark(concurrency=(1,), requests=4, input=128, output=128, repeat=3)},
     )
 

@@ -13,6 +13,7 @@ from specdash.bench.plan import Workload
 from specdash.bench.record import BASELINE
 from specdash.errors import SpecdashError
 from specdash.intake.rules import grammar_of
+from specdash.monitor.naming import in_full
 from specdash.monitor.polling import reachable_host
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import served_model
@@ -81,7 +82,7 @@ def subject_of(state: HostState, server: Server, *, variant: str | None = None) 
     return Subject(
         host=state.target,
         name=server.name,
-        place=f"on {name}",
+        place=f"on {in_full(state.target, name)}",
         variant=variant or slug(server.speculation),
         launch=launch_of(state, server),
         server=server.key,

@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document
+from specdash.monitor.naming import in_full
 from specdash.operations.work import Work
 
 Kind: TypeAlias = Literal["kill", "clean", "launch", "restart", "patch", "undo", "bench", "run"]
@@ -84,6 +85,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     typing: Typing | None = None
     refusal: str | None = None
     """Why this plan must not run as it stands, with what helps; None: it may."""
+
+    @property
+    def where(self) -> str:
+        """What the host is called; for a URL where the load comes from."""
+        url = self.target.startswith(("http://", "https://"))
+        return self.host if url else in_full(self.target, self.host)
 
     @property
     def active(self) -> int | None:

@@ -16,7 +16,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """What the profile and the command line say about acting on this host."""
 
     production: bool = False
-    """The profile marks the host: kill, clean and patch need its name typed."""
+    """The profile marks the host: kill, clean, restart, patch and undo need its name typed."""
     forced: tuple[str, ...] = ()
     """``--force``: checks whose red stops no launch; ``production`` and ``foreign`` stand for typing."""
 
@@ -54,5 +54,5 @@ def guard(plan: Plan, rules: Rules, *, foreign: Sequence[str] = ()) -> Plan:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         typing = Typing(word=plan.host, why=f"{foreign[0]}{more} is not ours", key="foreign")
     if rules.production and plan.kind in _GUARDED and "production" not in rules.forced:
-        typing = Typing(word=plan.host, why=f"{plan.host} is marked production", key="production")
+        typing = Typing(word=plan.host, why=f"{plan.where} is marked production", key="production")
     return msgspec.structs.replace(plan, typing=typing)

@@ -16,6 +16,7 @@ from typing import Final
 
 from specdash import __version__
 from specdash.logs.buffer import LogBuffer
+from specdash.monitor.naming import host_in_full
 from specdash.monitor.spans import ago
 from specdash.monitor.state import HostState
 from specdash.monitor.status import encode, status_document
@@ -101,7 +102,7 @@ def _readme(state: HostState, recording: str) -> str:
     facts = state.host
     return "\n".join(
         [
-            f"Evidence of {clean_line(state.target)}, {_clock(state.now)}, by specdash {__version__}.",
+            f"Evidence of {clean_line(host_in_full(state))}, {_clock(state.now)}, by specdash {__version__}.",
             f"Link: {state.link.state}{f' ({state.link.reason})' if state.link.reason else ''}.",
             *([f"Host: {facts.name} as {facts.user}, Python {facts.python}."] if facts else []),
             "",

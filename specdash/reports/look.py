@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.glyphs import MARK_GLYPHS, SEVERITY_GLYPHS, server_glyph, state_name
+from specdash.monitor.naming import host_in_full
 from specdash.monitor.signs import folded, in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
@@ -30,9 +31,8 @@ def describe(state: HostState) -> Iterator[str]:
 
 def _headline(state: HostState) -> str:
     host, machine = state.host, state.machine
-    parts = [state.target]
+    parts = [f"{host_in_full(state)} as {host.user}" if host else state.target]
     if host:
-        parts.append(f"{host.name} as {host.user}")
         if host.simulated:
             parts.append("SIMULATED")
         elif host.container and state.gpus:

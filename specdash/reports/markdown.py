@@ -27,7 +27,7 @@ def markdown(report: Report) -> str:
 
 
 def _parts(report: Report) -> Iterator[str]:
-    yield f"# {plain(report.title)} on {plain(report.target)}"
+    yield f"# {plain(report.heading)}"
     yield ""
     yield f"**{plain(report.outcome)}**, {when(report)}"
     if report.notes:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from specdash.bench.record import Measured
+from specdash.monitor.naming import in_full
 from specdash.runbooks.samples import Sample
 from specdash.runbooks.steps import Seen, Step
 from specdash.sanitise import clean_line
@@ -36,6 +37,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     id: str
     title: str
     target: str
+    host: str = ""
+    """The host's own name, where it is known."""
     outcome: str
     """``done``, ``failed``, ``aborted``, ``not over``."""
     began: float | None = None
@@ -51,6 +54,11 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     version: str = ""
     done: str = "What was done"
     """Heading of the steps."""
+
+    @property
+    def heading(self) -> str:
+        """``runbook night on local (vm)``."""
+        return f"{self.title} on {in_full(self.target, self.host)}"
 
 
 def stretches(samples: Iterable[Sample]) -> tuple[Stretch, ...]:
@@ -93,6 +101,7 @@ def clean(report: Report) -> Report:
         report,
         title=clean_line(report.title),
         target=clean_line(report.target),
+        host=clean_line(report.host),
         outcome=clean_line(report.outcome),
         steps=tuple(map(_step, report.steps)),
         literal=tuple((clean_line(title), tuple(map(clean_line, lines))) for title, lines in report.literal),

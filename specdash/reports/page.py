@@ -63,7 +63,7 @@ footer { margin-top: 40px; color: var(--dim); font-size: 13px; }
 
 def page(report: Report) -> str:
     """The whole page."""
-    title = f"{report.title} on {report.target}"
+    title = report.heading
     return "\n".join(
         [
             "<!doctype html>",

@@ -8,6 +8,7 @@ import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document
 from specdash.monitor.glyphs import MARK_GLYPHS
+from specdash.monitor.naming import in_full
 from specdash.monitor.serverparts import Mark
 from specdash.operations.plan import Plan
 from specdash.runbooks.book import kind_of
@@ -116,7 +117,7 @@ def as_json(run: Run) -> str:
 
 def shown(run: Run) -> Iterator[str]:
     """The procedure as a person reads it before it begins, or goes on."""
-    yield f"runbook {run.name} on {run.host or run.target}"
+    yield f"runbook {run.name} on {in_full(run.target, run.host)}"
     for number, step in enumerate(run.steps, 1):
         mark = f"{MARKS[step.state]} " if step.state != "pending" else ""
         said = f" — {step.evidence[-1].text}" if step.evidence and step.over else ""

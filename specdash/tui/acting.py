@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from specdash.errors import SpecdashError
+from specdash.monitor.naming import called
 from specdash.operations.plan import Plan
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
@@ -100,7 +101,7 @@ class Acting:
         operations = host.source.operations
         if operations is None or host.source.state.link.state != "live":
             self._board.flash(
-                row(Span(f"not connected to {host.source.target}: nothing can be prepared", "warn"))
+                row(Span(f"not connected to {called(host.source.target)}: nothing can be prepared", "warn"))
             )
         elif host.running is not None:
             self._ask_to_stop(host, operations)
@@ -133,7 +134,7 @@ class Acting:
         self._leaving = True
         text = "\n".join(
             (
-                *(f"{plan.summary()} on {plan.host}." for plan in running),
+                *(f"{plan.summary()} on {plan.where}." for plan in running),
                 "",
                 "Leaving stops it after the step at hand, and does nothing to the server. The journal keeps "
                 "how far it came, and the next connect offers to go on.",
@@ -151,12 +152,13 @@ class Acting:
 
     async def _offer(self, host: Standing, operations: Operations, kind: str, variant: str | None) -> None:
         server = self._server(host)
-        what = server.name if server is not None and kind in ("kill", "restart") else host.source.target
+        where = called(host.source.target)
+        what = server.name if server is not None and kind in ("kill", "restart") else where
         host.preparing = f"preparing the plan to {kind} {what}"
         try:
             offer = await self._prepared(host, self._maker(host, operations, kind, variant))
         except SpecdashError as error:
-            self._tell(f"{kind}: {host.source.target}", error)
+            self._tell(f"{kind}: {where}", error)
             return
         if offer is None:
             self._board.flash(row(dim("given up: nothing was done")))
@@ -207,7 +209,7 @@ class Acting:
         def hindered() -> str | None:
             link = host.source.state.link
             if link.state != "live":
-                return f"the connection to {host.source.target} is {link.state}: nothing was sent"
+                return f"the connection to {called(host.source.target)} is {link.state}: nothing was sent"
             return None
 
         def answered(answer: Answer | None) -> None:
@@ -220,7 +222,7 @@ class Acting:
             else:
                 self._work(
                     self._perform(host, operations, answer.plan),
-                    f"{answer.plan.kind} on {host.source.target}",
+                    f"{answer.plan.kind} on {called(host.source.target)}",
                 )
 
         self._board.app.push_screen(PlanDialog(offer, hindered=hindered), answered)
@@ -257,7 +259,7 @@ class Acting:
     def _ask_to_stop(self, host: Standing, operations: Operations) -> None:
         plan = host.running
         assert plan is not None
-        text = f"{plan.summary()} on {plan.host}.\n\nIt goes on unless you stop it; what was sent is sent."
+        text = f"{plan.summary()} on {plan.where}.\n\nIt goes on unless you stop it; what was sent is sent."
         dialog = ConfirmDialog(
             f"{plan.kind} is under way already", text, yes="Stop after this step", no="Let it go on"
         )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, Final
 
+from specdash.monitor.naming import called
 from specdash.runbooks.steps import Step, flat, of_todo
 from specdash.runbooks.todos import Todos
 from specdash.tui import files
@@ -74,7 +75,7 @@ class Listing:
             if answer is not None:
                 self._work(here.add(*answer, self._clock()), choose=len(self.own))
 
-        self._board.app.push_screen(TodoDialog(f"to do on {self._board.source.target}"), written)
+        self._board.app.push_screen(TodoDialog(f"to do on {called(self._board.source.target)}"), written)
 
     def edit(self) -> None:
         """``i``"""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from specdash.errors import SpecdashError
+from specdash.monitor.naming import called, host_in_full
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.screens.overlay import Overlay
@@ -133,7 +134,7 @@ class Measuring:
         here = self.here
         operations, server = here.source.operations, self._board.server
         if operations is None or here.source.state.link.state != "live":
-            words = f"not connected to {here.source.target}: nothing can be measured"
+            words = f"not connected to {called(here.source.target)}: nothing can be measured"
             self._board.flash(row(Span(words, "warn")))
         elif operations.desk.running:
             self._board.flash(row(Span("an operation is under way: it would be measured, too", "warn")))
@@ -215,7 +216,7 @@ class Measuring:
         def show() -> None:
             from specdash.tui.screens.runs import RunsScreen
 
-            title = f"benchmarks of {here.source.target}"
+            title = f"benchmarks of {host_in_full(here.source.state)}"
             self._board.app.push_screen(RunsScreen(title, above, lambda: self._mine(here)))
 
         self._read_then(here, show)
@@ -240,7 +241,7 @@ class Measuring:
 
         def title() -> Row:
             against = f"   against {baseline()}" if baseline() else ""
-            name = Span(f"runs of {here.source.target} compared", "strong")
+            name = Span(f"runs of {host_in_full(here.source.state)} compared", "strong")
             return row(name, self._made_up(), dim(against))
 
         def rows(width: int) -> list[Row]:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from specdash.errors import RequestError, SpecdashError
+from specdash.monitor.naming import called, host_in_full
 from specdash.monitor.state import HostState
 from specdash.operations.journal import Journal
 from specdash.operations.offer import Offer
@@ -164,7 +165,7 @@ class Playing:
             self._board.flash(row(Span("a runbook is at work on this host already", "warn")))
             return
         if self.source.state.link.state != "live":
-            self._board.flash(row(Span(f"not connected to {self.source.target}", "warn")))
+            self._board.flash(row(Span(f"not connected to {called(self.source.target)}", "warn")))
             return
         target = self.source.state.target
         run = self._runs.cut_off(target, book.name)
@@ -277,7 +278,7 @@ class Playing:
 
     def rings(self, words: str) -> None:
         """Bell, notification, and the words in the line of the alerts."""
-        self._board.post_message(self._board.Alarm(self.source.target, words))
+        self._board.post_message(self._board.Alarm(host_in_full(self.source.state), words))
         tell = getattr(self._board.app, "tell", None)
         if tell is not None:
             tell(self.source.target, words)

@@ -60,7 +60,7 @@ class Standing:
         if plan is None or (plan.over and plan.ok):
             return None
         glyph, tone = _HEADS[plan.over]
-        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.host}", tone), dim("  "))
+        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.where}", tone), dim("  "))
         hint = key_hint(plan) if plan.over else ()
 
         def rows(width: int) -> list[Row]:

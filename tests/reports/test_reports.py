@@ -110,7 +110,7 @@ async def test_a_run_is_reported_with_its_plans_diffs_and_what_was_literally_sen
     assert "6 told the team" in text
     assert "ticked by hand" in text
     assert "long ago" not in text
-    assert "# runbook night on root@gpubox" in text
+    assert "# runbook night on gpubox (box)" in text
     for words in (
         "| ✓ | 1 stop the server |",
         "| ✓ | 1.1 ",

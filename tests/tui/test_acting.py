@@ -184,7 +184,7 @@ async def test_on_a_production_host_letters_of_the_name_are_letters_and_arm_the_
     app = make_app(source)
     async with app.run_test(size=(120, 50)) as pilot:
         await open_dialog(pilot, "K")
-        assert "hjkl is marked production: type hjkl to go on" in screen_text(app)
+        assert "gpubox (hjkl) is marked production: type hjkl to go on" in screen_text(app)
         assert go(app).disabled
         await pilot.press("j", *"hjkl")
         assert app.screen.query_one(Input).value == "hjkl"

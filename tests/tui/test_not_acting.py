@@ -77,13 +77,13 @@ async def test_while_the_link_is_lost_nothing_is_prepared_and_nothing_is_sent(
         await open_dialog(pilot, "K")
         source.host.link = "lost"
         await confirm(pilot)
-        await until(pilot, "the connection to root@gpubox is lost: nothing was sent")
+        await until(pilot, "the connection to gpubox is lost: nothing was sent")
         assert isinstance(app.screen, PlanDialog)
         assert focused(app) == "cancel"
         await pilot.press("escape")
         await settle(pilot)
         await pilot.press("K")
-        await until(pilot, "not connected to root@gpubox: nothing can be prepared")
+        await until(pilot, "not connected to gpubox: nothing can be prepared")
         assert source.host.effects == []
 
 

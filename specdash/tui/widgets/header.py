@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from specdash.monitor.naming import called, host_in_full
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row, spread, width_of
@@ -11,7 +12,7 @@ from specdash.tui.widgets.painted import Painted
 
 def host_name(state: HostState) -> str:
     """The host as the operator called it, without the user."""
-    return state.target.rpartition("@")[2]
+    return called(state.target)
 
 
 def what(server: Server) -> str:
@@ -71,17 +72,17 @@ def header_row(
     """The whole line."""
     dot, words, tone = link_word(state)
     short = words.removeprefix("ssh ").replace(" ms", "ms")
-    host = Span(host_name(state), "strong")
+    host, whole = Span(host_name(state), "strong"), Span(host_in_full(state), "strong")
     right = standing(state, watch_only=watch_only, frozen=frozen, speed=speed)
     if server is None:
         nothing = dim("no server" if state.processes_at is not None else "")
-        long = row(dim(" specdash ▸ "), host, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
+        long = row(dim(" specdash ▸ "), whole, "   ", Span(f"{dot} {words}", tone), "   ", nothing)
         return spread(long, right, width)
     right = row(standing_row(state, server), "   ", right)
     link, compact = Span(f"{dot} {words}", tone), Span(f"{dot} {short}", tone)
     lefts = (
-        row(dim(" specdash ▸ "), host, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
-        row(dim(" "), host, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
+        row(dim(" specdash ▸ "), whole, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
+        row(dim(" "), whole, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
         row(dim(" "), host, "  ", compact, "  ", server.name, "  ", dim(server.parallel or "")),
         row(dim(" "), host, "  ", compact, "  ", server.name),
     )

@@ -51,7 +51,7 @@ def verb(plan: Plan) -> str:
 
 def title(plan: Plan, *, resumes: bool = False) -> str:
     """``Kill sglang:30000 (pid 4242) on gpubox``."""
-    words = f"{verb(plan)} {plan.subject} on {plan.host}"
+    words = f"{verb(plan)} {plan.subject} on {plan.where}"
     return f"Go on: {words[0].lower()}{words[1:]}" if resumes else words
 
 

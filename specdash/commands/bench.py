@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 @load_options
 @click.option("--claim", type=Number(0.001, 1e9), metavar="TOKS", help="What somebody says it reaches.")
 @click.option("--campaign", metavar="V1,V2[,…]", help="Restart into each variant of the profile in turn.")
-@click.option("--launches", type=click.IntRange(1, 20), default=2, help="Of each variant; 2.")
+@click.option("--launches", type=click.IntRange(1, 20), default=2, metavar="N", help="Of each variant; 2.")
 @click.option("--variant", metavar="NAME", help="What is special about this launch; else its speculation.")
 @click.option("--name", metavar="NAME", help="What the runs are called in the history.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag for the runs; may be given again.")

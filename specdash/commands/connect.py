@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--interval",
     type=Number(0.2, 60),
+    metavar="S",
     default=1.0,
     show_default=True,
     help="Seconds between samples.",

@@ -26,8 +26,8 @@ def command(target: str, file: str, changes: tuple[str, ...], **given: Any) -> N
 
     \b
     Examples:
-      specdash patch gpubox /models/draft/config.json max_position_embeddings=262144
-      specdash patch gpubox /models/draft/config.json rope_scaling.factor=2.0 --dry-run
+      specdash patch gpubox /draft/config.json max_position_embeddings=262144
+      specdash patch gpubox /draft/config.json rope_scaling.factor=2.0 --dry-run
     """
     pairs = []
     for change in changes:

@@ -58,7 +58,7 @@ def command(file: Path, **given: Any) -> None:
     Examples:
       specdash replay night.specdash.gz --speed 10
       specdash replay night.specdash.gz --at 3600 --json
-      specdash replay night.specdash.gz --at 3600 --screenshot hang.svg --size 160x50
+      specdash replay night.specdash.gz --at 3600 --screenshot hang.svg
     """
     from specdash.history.recording import Recording
     from specdash.history.replay import ReplaySource

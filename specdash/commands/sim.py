@@ -14,13 +14,20 @@ from specdash.sim.scenarios import SCENARIOS, listed
     short_help="Only a simulated GPU host, to try things out.", epilog="\b\nScenarios:\n" + listed()
 )
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="Port of its sshd; 0 takes a free one."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    metavar="N",
+    help="Port of its sshd; 0 takes a free one.",
 )
-@click.option("--scenario", type=click.Choice(list(SCENARIOS)), default="healthy", show_default=True)
+@click.option(
+    "--scenario", type=click.Choice(list(SCENARIOS)), metavar="NAME", default="healthy", show_default=True
+)
 @click.option(
     "--speed",
     type=Number(min=0, min_open=True, max=2000),
     default=1.0,
+    metavar="X",
     show_default=True,
     help="How fast the host's clock turns until a server serves; it then turns at 1.",
 )

@@ -19,7 +19,7 @@ _OPTIONS = (
     click.option(
         "--ssh-config", type=click.Path(path_type=Path), help="Read this file instead of ~/.ssh/config."
     ),
-    click.option("--port", type=click.IntRange(1, 65535), help="SSH port."),
+    click.option("--port", type=click.IntRange(1, 65535), metavar="N", help="SSH port."),
     click.option("--identity", type=click.Path(path_type=Path), help="Private key file."),
     click.option("--jump", metavar="HOST", help="Jump host, as ssh -J."),
     click.option("--via-openssh", is_flag=True, help="Let OpenSSH's own client carry the link."),

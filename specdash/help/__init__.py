@@ -24,7 +24,7 @@ TOPICS: Final[dict[str, str]] = {
     "engines": "which servers are known, and how to teach another",
     "security": "what is trusted, written, sent and kept",
     "troubleshooting": "by message: what it means and what to do",
-    "contributing": "the rooms of the program; how to add an engine, an operation, a pane",
+    "contributing": "the rooms; how to add an engine, an operation, a pane",
 }
 """Name → what it is about, in the order in which a new operator needs them. A file each: ``NAME.md``."""
 

@@ -102,7 +102,7 @@ class Variant(Table, frozen=True, kw_only=True):
 
 
 class Benchmark(Table, frozen=True, kw_only=True):
-    """``[benchmarks.NAME]``: ours, or a command of your own whose output holds the rate."""
+    """``[benchmarks.NAME]``: the built-in load, or a command of your own that prints the rate."""
 
     concurrency: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
     """Requests at a time; several are measured one after the other."""

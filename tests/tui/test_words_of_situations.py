@@ -39,6 +39,11 @@ def test_before_the_list_of_processes_has_come_nobody_says_that_there_is_no_serv
     assert "looking for" in panel(fresh)
     assert "no server" not in text_of(header_row(fresh, None, 120))
 
+    assert "no server" not in lines(sentence_rows(fresh, None, 50))
+    assert "no server" not in lines(strip_rows((fresh, fresh), None, 120, 4))
+    waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=pieces.NOW - 12))
+    assert "not sent its list of processes for 12 s" in panel(waiting)
+
 
 def test_a_host_is_called_what_was_typed_and_by_its_own_name_where_there_is_room() -> None:
     state = states.serving()
@@ -46,10 +51,6 @@ def test_a_host_is_called_what_was_typed_and_by_its_own_name_where_there_is_room
     wide = text_of(header_row(state, state.servers[0], 130))
     assert wide.startswith(" specdash ▸ 10.0.0.5 (gpubox) ▸ sglang:30000")
     assert text_of(header_row(state, state.servers[0], 80)).startswith(" 10.0.0.5  ●")
-    assert "no server" not in lines(sentence_rows(fresh, None, 50))
-    assert "no server" not in lines(strip_rows((fresh, fresh), None, 120, 4))
-    waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=pieces.NOW - 12))
-    assert "not sent its list of processes for 12 s" in panel(waiting)
 
 
 def test_at_its_end_a_recording_says_so() -> None:

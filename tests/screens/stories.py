@@ -38,7 +38,7 @@ def began(log: tuple[Piece, ...]) -> float:
 
 def _starting(after_s: float, ranks: int = 8) -> Story:
     log = good(ranks)
-    return Story(log=log, until=began(log) + after_s, ranks=ranks, learned=STARTS)
+    return Story(log=log, met=began(log) - 6, until=began(log) + after_s, ranks=ranks, learned=STARTS)
 
 
 def loading() -> Story:

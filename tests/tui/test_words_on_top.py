@@ -16,7 +16,7 @@ from specdash.tui.widgets.gpulines import (
 )
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.linkpanels import link_panel
-from specdash.tui.widgets.rail import lamps_row, meter_row, rail_row, truth_row
+from specdash.tui.widgets.rail import Rail, lamps_row, meter_row, rail_row, truth_row
 from tests.tui import pieces, states
 from tests.tui.words import STATES, WIDTHS, first, panel
 
@@ -185,3 +185,16 @@ def test_every_lamp_of_readiness_is_shown_with_what_it_says() -> None:
     tight = text_of(lamps_row(state, first(state), 116))
     assert [lamp.name in tight for lamp in first(state).lamps] == [True] * 5
     assert "· token not asked" in text_of(lamps_row(states.idle(), first(states.idle()), 116))
+
+
+def test_a_start_says_when_it_is_ready_by_earlier_ones_while_that_is_known() -> None:
+    rail = Rail()
+    rail.state = states.loading()
+    known = msgspec.structs.replace(rail.state.servers[0], eta_s=226.0, starts_known=6)
+    rail.server = known
+    assert "ready in about 3:46, by 6 starts" in text_of(rail.heading(116)[1])
+    for change in ({"eta_s": None}, {"gone_at": pieces.NOW}):
+        rail.server = msgspec.structs.replace(known, **change)
+        assert "ready in" not in text_of(rail.heading(116)[1])
+    rail.server, rail.state = known, msgspec.structs.replace(rail.state, link=states.lost().link)
+    assert "ready in" not in text_of(rail.heading(116)[1]), "nobody knows how far it is by now"

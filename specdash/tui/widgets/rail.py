@@ -160,6 +160,17 @@ def lamps_row(state: HostState, server: Server, width: int) -> Row:
     return fill(lamps, width)
 
 
+def _start(server: Server, *, old: bool) -> str:
+    """How long it took until it served, or will take by earlier starts of its kind."""
+    if server.gone_at is not None:
+        return ""
+    if server.ready_after_s is not None:
+        return f"ready after {say.clock(server.ready_after_s)}"
+    if server.eta_s is None or old:
+        return ""
+    return f"ready in about {say.clock(server.eta_s)}, by {say.plural(server.starts_known, 'start')}"
+
+
 FRAMED = 94
 """Cells inside from which the style sheet gives the rail a frame (a screen of 100 columns)."""
 
@@ -194,11 +205,10 @@ class Rail(Choosing, can_focus=True):
         return [*rows, lamps] if lamps else rows
 
     def heading(self, width: int) -> tuple[Row, Row]:
-        """Whose start it is; how long it took in all, and the meter."""
+        """Whose start it is; how long it took or takes in all, and the meter."""
         if self.server is None or self.state is None or width < FRAMED:
             return (), ()
-        took = self.server.ready_after_s
-        started = f"ready after {say.clock(took)}" if took is not None and self.server.gone_at is None else ""
+        started = _start(self.server, old=self.state.old)
         meter = () if self.state.old else meter_row(self.server, 20 if width >= 150 else 12)
         gap = dim("   ") if started and meter else ""
         return facts(self.server, self.state.now), row(dim(started), gap, meter)

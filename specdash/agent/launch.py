@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 BEGIN = 15.0
 """Seconds in which a program begins, or it is known why it does not."""
-LONGEST_RUN, USUAL_RUN = 600.0, 60.0
+LONGEST_RUN, USUAL_RUN = 3600.0, 60.0
 LOOK = 0.03
 
 

@@ -148,7 +148,7 @@ class Runner:
             self._tell(plan.advance(index, evidence=evidence, until=until))
 
         boot = plan.boot if step.place == "host" else plan.outside_boot
-        hands = Hands(_Asking(hands.acts, say, {"boot": boot} if step.risk == "hard" else {}))
+        hands = Hands(Asking(hands.acts, say, {"boot": boot} if step.risk == "hard" else {}))
         try:
             if step.risk == "hard":
                 await self._still_ours(plan, boot, hands)
@@ -211,7 +211,7 @@ class Runner:
         self._publish(plan)
 
 
-class _Asking:
+class Asking:
     """Says so when the link is lost while an answer is waited for: what was asked may have been done.
 
     What waits for the next link names the boot it is ``meant`` for: a host that was restarted refuses it.
@@ -222,13 +222,16 @@ class _Asking:
 
     @property
     def target(self) -> str:
+        """The host as the operator named it."""
         return self._acts.target
 
     @property
     def state(self) -> HostState:
+        """The newest picture."""
         return self._acts.state
 
     async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        """As ``Acts.ask``."""
         answer = asyncio.ensure_future(self._acts.ask({**request, **self._meant}, token=token))
         try:
             while not (await asyncio.wait({answer}, timeout=ASKED_S))[0]:

@@ -109,4 +109,5 @@ def begin(state: HostState) -> dict[str, Any]:
     """What a step keeps of the moment at which it began."""
     keys = [server.key for server in state.servers if server.gone_at is None]
     names = [server.name for server in state.servers if server.gone_at is None]
-    return {"known": {"keys": keys, "names": names, "at": state.now}}
+    boot = {"boot": state.host.boot} if state.host is not None else {}
+    return {"known": {"keys": keys, "names": names, "at": state.now}, "meant": boot}

@@ -13,6 +13,7 @@ from specdash.errors import RequestError, SpecdashError
 from specdash.operations.acts import Hands
 from specdash.operations.plan import Plan, Step
 from specdash.operations.rules import make
+from specdash.operations.runner import Asking, whoami
 from specdash.operations.work import Manage
 from specdash.profile.conditions import parse
 from specdash.runbooks.book import kind_of, seconds
@@ -81,7 +82,7 @@ async def notify(doing: Doing) -> Outcome:
 async def run(doing: Doing) -> Outcome:
     """One command on the host, no shell, once: its token is the step's."""
     spec = doing.step.spec
-    hands = Hands(doing.acts)
+    hands = Hands(Asking(doing.acts, doing.say, doing.step.result.get("meant", {})))
     limit = max(1.0, min(3600.0, seconds(spec.within) if spec.within else RUN_S))
     token = f"{doing.run.id}-{doing.index}-{doing.step.tries}"
     if not doing.step.result.get("agreed"):
@@ -89,9 +90,9 @@ async def run(doing: Doing) -> Outcome:
             raise NotAgreed("not agreed to: nothing was done")
         doing.keep(result={**doing.step.result, "agreed": True})
     what = f"runbook {doing.run.name}"
-    lock = await hands.lock(_who(), what)
-    if not lock.held and lock.by is not None and lock.by.who == _who():
-        lock = await hands.lock(_who(), what, take=True)
+    lock = await hands.lock(whoami(), what)
+    if not lock.held and lock.by is not None and lock.by.who == whoami():
+        lock = await hands.lock(whoami(), what, take=True)
     if not lock.held:
         by = f"{lock.by.who} is at work on this host ({lock.by.what})" if lock.by else "the host is reserved"
         return Outcome("failed", (f"{by}: one operation at a time",))
@@ -123,12 +124,6 @@ async def bench(doing: Doing) -> Outcome:
     if doing.bench is None:
         raise NotAgreed("no benchmark can be run from here", "specdash runbook runs it")
     return await doing.bench.measure(doing, doing.step.spec.bench or "")
-
-
-def _who() -> str:
-    from specdash.operations.runner import whoami
-
-    return whoami()
 
 
 async def _quietly(doing: Awaitable[object]) -> None:

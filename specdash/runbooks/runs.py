@@ -211,20 +211,22 @@ class Runs:
 
 
 def _read(path: Path) -> tuple[Run, tuple[Sample, ...]] | None:
-    """A line that was cut off by a crash is the last one, and passed over."""
+    """A line that was cut off by a crash, or that another version wrote, is passed over."""
     samples: list[Sample] = []
     try:
-        rows = [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line.endswith(b"}")]
-        run = msgspec.convert(rows[0]["run"], Run)
-        for row in rows[1:]:
-            if "step" in row and row["step"] < len(run.steps):
+        first, *lines = path.read_bytes().splitlines()
+        run = msgspec.convert(msgspec.json.decode(first)["run"], Run)
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    for line in lines:
+        with contextlib.suppress(ValueError, LookupError, TypeError):
+            row = msgspec.json.decode(line)
+            if "step" in row:
                 run = run.advance(row["step"], **_changes(row["is"]))
             elif "seen" in row:
                 samples.append(msgspec.convert(row["seen"], Sample))
-            elif "end" in row:
+            else:
                 run = msgspec.structs.replace(run, ended=row["end"], why=row.get("why", ""))
-    except (OSError, ValueError, LookupError, TypeError):
-        return None
     return run, tuple(samples)
 
 

@@ -257,6 +257,11 @@ def test_a_command_goes_on_without_us_and_is_not_done_twice(place: Path, tmp_pat
     assert count.read_text() == "."
 
 
+def test_a_command_may_take_as_long_as_a_runbook_may_allow_it(hands: Hands) -> None:
+    assert hands.do("run", argv=["true"], limit=3600.0)["exit"] == 0
+    assert "at most 3600 s" in hands.refusal("run", argv=["true"], limit=3601.0)
+
+
 # ------------------------------------------------------------------ managers, by stand-ins
 
 

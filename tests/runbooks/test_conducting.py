@@ -304,13 +304,49 @@ async def test_after_a_reboot_a_plan_of_before_is_not_taken_up(tmp_path: Path) -
     assert "not by this runbook" in seen(run, 0)[0]
 
 
+async def test_a_command_that_waits_for_the_link_is_not_run_on_a_host_that_was_restarted(
+    tmp_path: Path,
+) -> None:
+    host = _host()
+
+    def reboot(host: FakeHost, request: dict[str, Any], when: str) -> None:
+        if request["r"] == "run" and when == "before":
+            host.boot, host.fault = "boot-2", None
+
+    host.fault = reboot
+    host.managers["ls /tmp"] = lambda _: 0
+    room = Room(host, tmp_path, Anna(decisions=["retry"]))
+    run = await room.carry(room.new(RUN))
+    assert any("another boot" in text for text in seen(run, 0))
+    assert states_of(run) == ["done"], "once more, as the operator said, knowing of the restart"
+    assert host.times("run", ("ls", "/tmp")) == 1
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"step":0,"is":{"state":{}', b'{"step":0,"is":{"later":1}}', b"[1]", b'{"step":"x","is":{}}']
+)
+async def test_a_line_of_a_run_that_is_not_understood_loses_no_run(tmp_path: Path, line: bytes) -> None:
+    room = Room(_host(), tmp_path)
+    run = room.new(RUN)
+    file = room.runs.begin(run)
+    file.step(run := run.advance(0, state="active"), 0)
+    with file.path.open("ab") as out:
+        out.write(line + b"\n")
+    file.step(run.saw(0, "later", 1.0), 0)
+    file.close()
+    left = room.runs.cut_off(room.host.target)
+    assert left is not None
+    assert (left.steps[0].state, seen(left, 0)) == ("active", ["later"])
+
+
 async def test_decisions_from_a_later_command_go_on_with_the_run(tmp_path: Path) -> None:
     host = _host()
     host.managers["ls /tmp"] = lambda _: 2
-    asked = asyncio.Event()
-    room = Room(host, tmp_path, Anna(when_asked=asked.set))
+    asked = asyncio.Semaphore(0)
+    room = Room(host, tmp_path, Anna(when_asked=asked.release))
     carrying = asyncio.ensure_future(room.carry(room.new(RUN, READY)))
-    await asyncio.wait_for(asked.wait(), 10)
+    for _ in ("may it run?", "it has failed: what now?"):
+        await asyncio.wait_for(asked.acquire(), 10)
     carrying.cancel()
     await asyncio.gather(carrying, return_exceptions=True)
     host.managers["ls /tmp"] = lambda _: 0

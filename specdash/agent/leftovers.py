@@ -183,8 +183,8 @@ class Search(object):
     def _in_use(self, path: str, status: os.stat_result, bound: "set[str]") -> "str | None":
         if self._host.now() - self._host.mtime(status) < YOUNG:
             return "a few seconds old"
-        if modes.S_ISSOCK(status.st_mode):
-            return "a process listens there" if path in bound else None
+        if path in bound:
+            return "a process listens there"
         if (status.st_dev, status.st_ino) in self._used:
             return "a process has it open"
         if status.st_uid in self._closed_uids or (os.geteuid() != 0 and status.st_uid != os.geteuid()):

@@ -180,7 +180,7 @@ class Exchange(object):
 
     def _wait_as_told(self) -> None:
         told = self._response.headers.get("retry-after", "")
-        self.retry_after = float(told) if told.isdigit() else None
+        self.retry_after = float(told) if told.isdecimal() else None
 
     def _finish(self, kind: "str | None", says: str) -> None:
         if self._over:

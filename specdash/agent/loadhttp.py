@@ -133,7 +133,7 @@ class Response(object):
             lines = buf[at:end].decode("latin-1").split("\r\n")
             at = end + 4
             version, _, rest = lines[0].partition(" ")
-            if not version.startswith("HTTP/1.") or not rest[:3].isdigit():
+            if not version.startswith("HTTP/1.") or not rest[:3].isdecimal():
                 raise Malformed("not HTTP/1.1")
             self.status = int(rest[:3])
             if self.status >= 200:
@@ -150,7 +150,7 @@ class Response(object):
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
             self._state = SIZE
         elif "content-length" in self.headers:
-            if not self.headers["content-length"].isdigit():
+            if not self.headers["content-length"].isdecimal():
                 raise Malformed("a length that is no number")
             self._left = int(self.headers["content-length"])
             self._state = LENGTH if self._left else DONE

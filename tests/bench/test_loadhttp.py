@@ -59,6 +59,8 @@ def test_a_connection_that_ends_within_a_chunk_leaves_the_answer_unfinished() ->
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: many\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: \xb2\r\n\r\n",
+        b"HTTP/1.1 \xb2\xb2\xb2 OK\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nX: " + b"y" * 70_000,
     ],
 )

@@ -156,8 +156,8 @@ class LogLens:
         return self.read(self.place(row))
 
     def read(self, place: Row) -> Row:
-        """What stands there, with the text of a line. Raises IndexError if that is not in memory."""
-        if place.kind != "line":
+        """What stands there, with the text of a line; one that was forgotten meanwhile has none any more."""
+        if place.kind != "line" or place.line < self.buffer.first_line:
             return place
         return place._replace(text=self.buffer.text(place.line), error=self.buffer.is_error(place.line))
 

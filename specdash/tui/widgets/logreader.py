@@ -98,6 +98,7 @@ class LogReader(LogSearch):
         """The line that a key is about: the one jumped to, else the newest, or the top one of a held view."""
         if self.buffer is None or not self.buffer.lines:
             return None
+        self.let_go()
         return self.current or (self.buffer.lines if self.follow else self._top_line)
 
     def toggle_mark(self) -> bool | None:
@@ -153,6 +154,7 @@ class LogReader(LogSearch):
         lens = self.lens
         if lens is None:
             return ""
+        self.let_go()
         if self.current is not None:
             return lens.buffer.text(self.current)
         rows = [lens.row(number) for number in dict.fromkeys(piece.row for piece in self._layout())]

@@ -74,6 +74,7 @@ class LogView(LogPaint, can_focus=True):
         if lens is None or buffer is None or not self.size:
             return
         self.keep_up()
+        self.let_go()
         if lens.shape != self._shape:
             self._shape = lens.shape
             if self.screen.selections:
@@ -90,6 +91,13 @@ class LogView(LogPaint, can_focus=True):
             self._held_at = buffer.lines
         self._pieces = None
         self.refresh()
+
+    def let_go(self) -> None:
+        """The line jumped to, and the one held at the top, may be forgotten by now."""
+        first = self.buffer.first_line if self.buffer is not None else 1
+        self._top_line = max(self._top_line, first)
+        if self.current is not None and self.current < first:
+            self.current = None
 
     def _resize_content(self, size: Size) -> None:
         """Say how much there is to scroll. Only a scroll bar that comes or goes needs a new layout."""

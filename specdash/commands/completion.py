@@ -10,9 +10,10 @@ import click
 def command(shell: str) -> None:
     """Print the script that makes SHELL complete specdash: commands, options, hosts, variants, themes.
 
-    Hosts are the profile's and the aliases of ~/.ssh/config; nothing is connected to. bash 4.4 or newer.
-    The folder must be there (mkdir -p), and counts for shells that are started afterwards. zsh looks into
-    ~/.zfunc where ~/.zshrc says fpath=(~/.zfunc $fpath) before its compinit.
+    Hosts are the profile's and the aliases of ~/.ssh/config; nothing is connected to. The folder must
+    be there (mkdir -p), and counts for shells that are started afterwards. bash (4.4 or newer) needs the
+    package bash-completion for it; without it, source the file in ~/.bashrc. zsh looks into ~/.zfunc where
+    ~/.zshrc says fpath=(~/.zfunc $fpath) before its compinit.
 
     \b
     Examples:

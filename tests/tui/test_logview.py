@@ -252,6 +252,26 @@ async def test_wrapped_lines_show_all_of_a_long_line_and_the_end_stays_at_the_bo
         assert "word019" not in "".join(app.shown)
 
 
+async def test_a_line_that_the_width_cuts_off_shows_that_it_goes_on_and_no_other_does() -> None:
+    app = Viewer(LogBuffer())
+    async with app.run_test(size=(20, 4)) as pilot:
+        await pilot.pause()
+        room = app.view.cells - 1  # the gutter
+        app.buffer.append(b"%s\n%s\n%s\n" % (b"a" * room, b"b" * (room + 1), "漢".encode() * room))
+        app.look()
+        await pilot.pause()
+        fits, cut, wide = app.shown[:3]
+        assert (fits, cut) == (" " + "a" * room, " " + "b" * (room - 1) + "…")
+        assert (wide.rstrip("…").strip(" 漢"), cell_len(wide)) == ("", app.view.cells)
+        app.view.sideways(8)
+        await pilot.pause()
+        assert app.shown[1] == "b" * (room + 1 - 7), "its end is in sight"
+        app.view.sideways(-8)
+        app.view.toggle_wrap()
+        await pilot.pause()
+        assert "…" not in "".join(app.shown)
+
+
 async def test_sideways_shows_the_rest_of_a_line() -> None:
     buffer = LogBuffer()
     buffer.append(b"0123456789" * 10 + b"END\n")

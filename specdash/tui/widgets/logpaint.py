@@ -6,7 +6,7 @@ Only the lines on the screen are ever decoded, and one that will not change is p
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textual.cache import LRUCache
 from textual.scroll_view import ScrollView
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 KEPT = 256
 """Painted lines that are kept: some pages. Each is tens of objects, and whenever Python looks through all its
 objects for rubbish, keys wait."""
+
+
+_GOES_ON: Final = row(Span("…", "dim"))
 
 
 class Piece(NamedTuple):
@@ -165,11 +168,18 @@ class LogPaint(ScrollView, Lined):
         key = (piece.place.line, start, width, piece.place.line == self.current)
         strip = self._painted.get(key) if keep else None
         if strip is None:
-            strip = self._strip(piece.place).crop(start, start + width)
+            strip = self._cut(self._strip(piece.place), start, width)
             strip = highlight(self, strip, selection, start, piece.row)
             if keep:
                 self._painted[key] = strip
         return self.placed(strip, start, piece.row)
+
+    def _cut(self, whole: Strip, start: int, width: int) -> Strip:
+        """The cells from ``start`` on that fit; a mark in the last one where the line goes on."""
+        end = start + width
+        if self.wrap or whole.cell_length <= end:
+            return whole.crop(start, end)
+        return Strip([*whole.crop(start, end - 1), *strip_of(self, _GOES_ON)], width)
 
     def nothing(self) -> tuple[Row, ...]:
         """What to say where there is no row."""

@@ -16,6 +16,10 @@ from specdash.monitor.state import Gpu, HostState, Owner, Server
 def describe(state: HostState) -> Iterator[str]:
     """The whole picture, most important first."""
     yield _headline(state)
+    if state.old:
+        heard_at = state.link.heard_at
+        when = f"{ago(state.now - heard_at)} ago" if heard_at is not None else "before"
+        yield f"▲ connection {state.link.state}: what follows was so {when}, when the host was last heard"
     for alert in state.alerts:
         if alert.severity != "info":
             yield f"{SEVERITY_GLYPHS[alert.severity]} {alert.text}"
@@ -24,7 +28,8 @@ def describe(state: HostState) -> Iterator[str]:
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
         yield from describe_server(server, state.now, state.target, which)
     if not state.servers:
-        yield "no inference server is running here"
+        seen = state.processes_at is not None
+        yield "no inference server is running here" if seen else "which servers run here was not seen yet"
     yield ""
     yield from _gpus(state)
 
@@ -38,7 +43,8 @@ def _headline(state: HostState) -> str:
         elif host.container and state.gpus:
             parts.append(f"in a container ({host.container}): owners outside it are not visible")
     if machine and machine.ram_total_mib:
-        parts.append(f"RAM {(machine.ram_used_mib or 0) / 1024:.0f}/{machine.ram_total_mib / 1024:.0f} GiB")
+        used = "?" if machine.ram_used_mib is None else f"{machine.ram_used_mib / 1024:.0f}"
+        parts.append(f"RAM {used}/{machine.ram_total_mib / 1024:.0f} GiB")
     return " · ".join(parts)
 
 

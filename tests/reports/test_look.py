@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.monitor.frames import Gpus
+from specdash.monitor.frames import Gpus, Link, Machine
 from specdash.monitor.observe import learn
 from specdash.monitor.samples import Card
 from specdash.reports.look import describe
@@ -30,3 +30,19 @@ def test_a_card_that_somebody_outside_holds_says_where_to_look() -> None:
     frames = [Gpus(at=float(t), cards=(card,)) for t in range(4)]
     state = run(hello(container="lxc", host_pids=False), *frames).picture
     assert any("look from the host" in line for line in describe(state) if line.startswith("GPU  0"))
+
+
+def test_what_was_not_seen_yet_is_not_said_to_be_nothing() -> None:
+    text = "\n".join(describe(run(hello(), Machine(at=1.0, ram_total_mib=65_536)).picture))
+    assert "which servers run here was not seen yet" in text
+    assert "no inference server" not in text
+    assert "RAM ?/64 GiB" in text
+
+
+def test_what_was_seen_before_the_connection_was_lost_says_how_long_ago_that_was() -> None:
+    memory = watched(*WATCHED[:2])
+    assert not any("last heard" in line for line in describe(memory.picture))
+    at = memory.picture.now
+    lost = run(Link(at=at + 10, state="lost"), tick(at + 14), memory=memory)
+    told = list(describe(lost.picture))[1]
+    assert told == "▲ connection lost: what follows was so 14 s ago, when the host was last heard"

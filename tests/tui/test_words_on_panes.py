@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.runbooks import steps as procedure
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_rows
+from specdash.tui.widgets.entrydetail import entry_rows
 from specdash.tui.widgets.figures import one_line
 from specdash.tui.widgets.steps import step_rows
 from tests.tui import pieces, states
@@ -82,3 +84,10 @@ def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
         assert all(width_of(line) <= width for line in told_rows)
         assert "▸○ gpubox" in lines(told_rows), "the chosen one is always among them"
     assert "5 in all" in lines(strip_rows(hosts, Choice(4, None), 80, 2))
+
+
+def test_what_was_seen_of_a_step_and_has_no_words_breaks_no_sheet() -> None:
+    step = procedure.Step(
+        title="run it", state="failed", source="runbook", evidence=(procedure.Seen(text=" "),)
+    )
+    assert lines(entry_rows(step, 60)).strip() == ""

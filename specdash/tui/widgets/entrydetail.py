@@ -28,7 +28,7 @@ def entry_rows(step: Step, width: int) -> list[Row]:
     if step.started is not None:
         out.append(_at(step.started, "written" if step.source == "todo" else "begun"))
     for seen in step.evidence:
-        lines = wrap(seen.text, max(20, width - CLOCK_CELLS))
+        lines = wrap(seen.text, max(20, width - CLOCK_CELLS)) or [""]
         out += [_at(seen.at, lines[0]), *(row(" " * CLOCK_CELLS, line) for line in lines[1:])]
     if step.ended is not None and (not step.evidence or step.evidence[-1].at != step.ended):
         out.append(_at(step.ended, step.state))

@@ -66,7 +66,7 @@ def step_rows(plan: Plan, width: int) -> list[Row]:
     for number, step in enumerate(plan.steps, 1):
         where = Span("  on the host outside", "warn") if step.place == "outside" else dim("")
         mark = Span(f"{GLYPHS[step.state]} ", TONES[step.state]) if plan.begun else Span("")
-        lines = wrap(step.title, width - 5)
+        lines = wrap(step.title, width - 5) or [""]
         out.append(row(dim(f"{number:>2} "), mark, Span(lines[0], "strong"), where))
         out += [row("   ", Span(line, "strong")) for line in lines[1:]]
         out += preview_rows(step, width)

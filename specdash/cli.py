@@ -22,6 +22,7 @@ from specdash import __version__
 from specdash.commands import COMMANDS, EXIT_CODES
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
+from specdash.wording import nearest
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
 
@@ -50,6 +51,16 @@ class LazyCommands(click.Group):
 
             teach(cmd_name, command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does it, with the nearest command where there is none of that name."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            said = f"{error.message.removesuffix('.')}{nearest(args[0], COMMANDS)}"
+            raise click.UsageError(said, error.ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The table of commands, from the table above."""

@@ -68,6 +68,7 @@ def test_every_listed_command_exists(name: str) -> None:
     ("arguments", "says"),
     [
         (["nope"], "No such command 'nope'"),
+        (["stauts"], "No such command 'stauts'; did you mean status?"),
         (["--nope"], "No such option"),
         (["log"], "Missing argument"),
         (["log", "x", "--silent-for", "soon"], "--silent-for"),

@@ -14,7 +14,7 @@ import click
 
 from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene
 from specdash.commands.benchload import load_options, loads_of, script_of
-from specdash.commands.benchtold import Lost, run_benchmark, table_lines
+from specdash.commands.benchtold import Lost, run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document, tell, word
 from specdash.commands.numbers import Number
 from specdash.errors import SpecdashError
@@ -229,5 +229,4 @@ def _tell_end(runs: Sequence[Measured], known: Sequence[Measured], *, as_documen
         document({"runs": [plain(run) for run in runs]})
     else:
         tell(iter(table_lines(runs, known)))
-        if any(run.id is not None for run in runs):
-            say("kept: specdash runs lists what was measured, specdash compare lays it side by side")
+        say_next(runs)

@@ -141,6 +141,12 @@ def table_lines(runs: Sequence[Measured], known: Sequence[Measured]) -> tuple[st
     return tuple(text(tables([*alike, *mine], history=known))) if alike or mine else ()
 
 
+def say_next(runs: Sequence[Measured]) -> None:
+    """To a person, not to a file or a pipe: which commands go on from here."""
+    if sys.stderr.isatty() and any(run.id is not None for run in runs):
+        say("kept: specdash runs lists what was measured, specdash compare lays it side by side")
+
+
 def live_words(progress: Progress) -> str:
     """``run 2 of 5 · 84.2 tok/s, median 82.5 · TTFT 52 ms · 4 running · 12 of 32 · 0:18 left``."""
     from specdash.bench.words import rate

@@ -10,7 +10,7 @@ import click
 
 from specdash.commands.acting import EXIT_FAILED, NoConnection, Refused, Scene, desk_of, say, scene
 from specdash.commands.benchload import loads_of, script_of
-from specdash.commands.benchtold import run_benchmark, table_lines
+from specdash.commands.benchtold import run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -111,6 +111,7 @@ class Campaign:
         else:
             for line in table_lines(mine, self._keeper.known()):
                 click.echo(clean_line(line))
+            say_next(mine)
         return EXIT_FAILED if any(run.trouble for run in mine) else 0
 
     def _shown(self, place: Place, first: Plan | None) -> list[str]:
@@ -134,21 +135,15 @@ class Campaign:
 
     async def _agree(self, first: Plan | None) -> None:
         """One yes for all of it: the later restarts do the same to the same server."""
-        from specdash.commands.asking import agreed
-        from specdash.commands.carrying import confirm
+        from specdash.commands.carrying import agree, confirm
 
         yes = bool(self._here.given["yes"])
-        if first is not None:
-            if first.refusal:
-                raise SpecdashError(first.refusal)
-            await confirm(first, yes=yes)
-        elif not yes:
-            import sys
-
-            if not (sys.stdin.isatty() and sys.stderr.isatty()):
-                raise Refused("the campaign was not confirmed", "--yes does it without asking")
-            if not await agreed("go on?"):
-                raise Refused("not confirmed: nothing was done")
+        if first is None:
+            await agree("the campaign", yes=yes)
+            return
+        if first.refusal:
+            raise SpecdashError(first.refusal)
+        await confirm(first, yes=yes)
 
     async def _restart_plan(self, stage: int) -> Plan:
         """Of this stage: what was begun of it and cut off goes on, else a new one."""

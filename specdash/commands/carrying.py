@@ -143,18 +143,26 @@ async def confirm(plan: Plan, *, yes: bool) -> None:
     """Ask, or take ``--yes`` for it. Raises ``Refused``."""
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     needed = plan.typing
-    if yes and needed is None:
+    if needed is None:
+        await agree(plan.kind, yes=yes)
         return
     if not terminal:
-        if needed is not None and yes:
+        if yes:
             raise Refused(f"{needed.why}: its name must be typed on a terminal", f"or --force {needed.key}")
         raise Refused(f"{plan.kind} was not confirmed", "--yes does it without asking")
-    if needed is not None:
-        say(f"{clean_line(needed.why)}")
-        answer = await ask(f"type {needed.word} to go on")
-        if (answer or "").strip() != needed.word:
-            raise Refused("not confirmed: nothing was done")
-    elif not await agreed("go on?"):
+    say(f"{clean_line(needed.why)}")
+    answer = await ask(f"type {needed.word} to go on")
+    if (answer or "").strip() != needed.word:
+        raise Refused("not confirmed: nothing was done")
+
+
+async def agree(what: str, *, yes: bool) -> None:
+    """A yes for ``what``, which was just shown, or ``--yes`` for it. Raises ``Refused``."""
+    if yes:
+        return
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise Refused(f"{what} was not confirmed", "--yes does it without asking")
+    if not await agreed("go on?"):
         raise Refused("not confirmed: nothing was done")
 
 

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from specdash.commands.acting import Refused
+from specdash.commands.acting import say
 from specdash.commands.keeping import document, history, tell, word
 from specdash.commands.numbers import Number
 from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
@@ -50,29 +54,41 @@ def command(ctx: click.Context, host: str | None, tag: str | None, as_json: bool
     elif not found:
         click.echo(_none(host, tag), err=True)
     else:
-        tell(_list(found))
+        tell(_list(found, _columns(sys.stdout)))
     for number in unreadable:
         click.echo(f"run {number} is damaged: specdash runs delete {number} takes it away", err=True)
 
 
 def _none(host: str | None, tag: str | None) -> str:
-    from specdash.sanitise import clean_line
-
     asked = " and ".join(f"{word} {name}" for word, name in (("of", host), ("with the tag", tag)) if name)
     return (
         f"no run {clean_line(asked)} was kept" if asked else "no run was kept yet: specdash bench makes one"
     )
 
 
-def _list(found: Sequence[Measured]) -> Iterator[str]:
+def _columns(stream: TextIO) -> int | None:
+    """Of the terminal behind it; None: a file or a pipe takes lines of any length."""
+    return shutil.get_terminal_size().columns if stream.isatty() else None
+
+
+def _list(found: Sequence[Measured], room: int | None) -> Iterator[str]:
+    """A run a line. What does not fit ``room`` stands below: the load, where a line is too long for all."""
     from specdash.bench.words import run_line
 
     rows = [("run", "when", "host", "variant", "load", "tok/s", ""), *(run_line(run) for run in found)]
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
-    for row in rows:
-        *left, rate, note = row
+    narrow = room is not None and sum(widths) + 2 * (len(widths) - 1) > room
+    for *left, rate, note in rows:
+        below = [left.pop()] if narrow else []
         words = [word.ljust(width) for word, width in zip(left, widths, strict=False)]
-        yield "  ".join((*words, rate.rjust(widths[5]), note)).rstrip()
+        line = "  ".join((*words, rate.rjust(widths[5])))
+        if room is None or (not narrow and len(line) + 2 + len(note) <= room):
+            yield f"{line}  {note}".rstrip()
+            continue
+        yield line
+        indent = " " * (widths[0] + 2)
+        told = "  ".join(filter(None, (*below, note)))
+        yield from wrap(told, room, initial_indent=indent, subsequent_indent=indent)
 
 
 @command.command(short_help="Everything that is known of one run.")
@@ -113,13 +129,16 @@ def delete(runs: tuple[int, ...], yes: bool) -> None:
     Examples:
       specdash runs delete 12 13
     """
+    from specdash.commands.carrying import agree
+    from specdash.monitor.spans import count
+
     if not yes:
-        if not (sys.stdin.isatty() and sys.stderr.isatty()):
-            raise Refused("delete was not confirmed", "--yes does it without asking")
-        if not click.confirm(
-            f"forget {len(runs)} run{'' if len(runs) == 1 else 's'}?", default=False, err=True
-        ):
-            raise Refused("not confirmed: nothing was done")
+        with history() as kept:
+            known = [run for run in kept.all() if run.id in runs]
+        say(f"forget {count(len(runs), 'run')}, records and all; nothing brings them back:")
+        for line in _list(known, _columns(sys.stderr)) if known else ():
+            say(clean_line(line))
+        asyncio.run(agree("delete", yes=yes))
     with history() as kept:
         gone = kept.delete(runs)
     click.echo(f"{gone} of {len(runs)} forgotten")
@@ -186,7 +205,6 @@ def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> N
       specdash runs claim gpubox 94 --like 12 --on 2026-11-02
     """
     from specdash.bench.claims import claim as claimed
-    from specdash.sanitise import clean_line
 
     name = clean_line(host).strip()
     if not name:

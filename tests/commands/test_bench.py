@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,15 @@ def test_the_plan_comes_first_and_the_table_last(do: Do) -> None:
     assert err.index("POST http://127.0.0.1:8000/v1/chat/completions") < err.index("run 1: 1 stream")
     assert out.splitlines()[0] == "1 stream, 128 in 100 out, chat"
     assert out.splitlines()[2].split()[:2] == ["baseline", "3"]
-    assert err.splitlines()[-1].startswith("kept: specdash runs lists")
+    assert "kept: " not in err, "nobody sits there"
+
+
+def test_whoever_sits_there_is_told_what_comes_next(do: Do, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    _, _, err = do(Scripted(good_run()))
+    told = "kept: specdash runs lists what was measured, specdash compare lays it side by side"
+    assert err.endswith(f"{told}\n")
+    assert told not in do(Scripted(good_run()), json=True)[2]
 
 
 def test_before_it_asks_it_says_how_long_it_will_take_and_by_what(do: Do) -> None:

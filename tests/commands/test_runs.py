@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,9 @@ from specdash.cli import main
 from specdash.history.runs import Runs
 from specdash.session.lessons import place
 from tests.bench.test_table import measured, story
+from tests.commands.terminals import Typist, typist
+
+__all__ = ["typist"]
 
 Say = Callable[..., tuple[int, str, str]]
 
@@ -69,10 +73,43 @@ def test_runs_are_listed_shown_named_and_tagged(say: Say) -> None:
 
 @pytest.mark.usefixtures("kept")
 def test_nothing_is_forgotten_without_a_yes(say: Say) -> None:
-    assert say("runs", "delete", "1", "2")[0] == 4
+    code, _, err = say("runs", "delete", "1", "2")
+    assert code == 4
+    assert err.splitlines()[0] == "forget 2 runs, records and all; nothing brings them back:"
+    assert [line.split()[0] for line in err.splitlines()[2:4]] == ["1", "2"]
+    assert "delete was not confirmed" in err
     assert len(json.loads(say("runs", "--json")[1])["runs"]) == 10
     assert say("runs", "delete", "1", "2", "--yes")[:2] == (0, "2 of 2 forgotten\n")
     assert len(json.loads(say("runs", "--json")[1])["runs"]) == 8
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(("typed", "left"), [("y\n", 9), ("\n", 10)])
+def test_it_is_asked_as_every_other_question_is(
+    say: Say, typist: Typist, monkeypatch: pytest.MonkeyPatch, typed: str, left: int
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    typist.types(typed)
+    code, _, err = say("runs", "delete", "1")
+    assert code == (0 if left == 9 else 4)
+    assert "go on? [y/N]: " in err
+    assert len(json.loads(say("runs", "--json")[1])["runs"]) == left
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_list_fits_its_terminal_and_leaves_nothing_out(
+    say: Say, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    say("runs", "rename", "2", "after the patch of the driver")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    lines = say("runs")[1].splitlines()
+    assert max(map(len, lines)) <= columns
+    whole = " ".join(" ".join(lines).split())
+    assert whole.count("1 stream, 128 in 128 out, chat") == 10
+    assert "after the patch of the driver" in whole
+    assert (len(lines) == 11) is (columns == 120)
 
 
 @pytest.mark.usefixtures("kept")

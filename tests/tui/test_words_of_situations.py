@@ -38,7 +38,6 @@ def test_before_the_list_of_processes_has_come_nobody_says_that_there_is_no_serv
     fresh = pieces.picture(link=Link(state="live", since=pieces.NOW - 1), processes_at=None)
     assert "looking for" in panel(fresh)
     assert "no server" not in text_of(header_row(fresh, None, 120))
-
     assert "no server" not in lines(sentence_rows(fresh, None, 50))
     assert "no server" not in lines(strip_rows((fresh, fresh), None, 120, 4))
     waiting = msgspec.structs.replace(fresh, link=Link(state="live", since=pieces.NOW - 12))
@@ -58,7 +57,6 @@ def test_at_its_end_a_recording_says_so() -> None:
     assert " END " in text_of(header_row(over, first(over), 120))
     assert "the recording ends here, 2026-" in text_of(over_row(over, 80))
     assert all(width_of(over_row(over, width)) <= width for width in (60, 80, 120))
-
 
 def test_a_stall_shows_its_evidence_with_ages_and_the_diagnosis_with_its_remedy() -> None:
     shown = panel(states.stalled())
@@ -170,7 +168,6 @@ def test_a_host_without_python_says_so_where_the_eye_looks() -> None:
         assert "NO PYTHON" in line
         assert "READY" in line
     assert "NO PYTHON" not in text_of(header_row(state, state.servers[0], 120))
-
 
 def test_the_key_that_starts_it_again_is_named_only_where_its_start_is_known() -> None:
     state = states.crashed()

@@ -6,10 +6,15 @@ import difflib
 from collections.abc import Iterable
 
 
+def closest(word: str, words: Iterable[str]) -> str | None:
+    """The one that was probably meant; None where none is like it."""
+    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=0.55)), None)
+
+
 def nearest(word: str, words: Iterable[str]) -> str:
     """``; did you mean launcher?`` or nothing."""
-    close = difflib.get_close_matches(word, list(words), n=1, cutoff=0.55)
-    return f"; did you mean {close[0]}?" if close else ""
+    close = closest(word, words)
+    return f"; did you mean {close}?" if close else ""
 
 
 def named(name: str, words: str) -> str:

@@ -30,7 +30,7 @@ from specdash.profile.document import (
 from specdash.profile.lines import line_of, lines_of
 from specdash.profile.relations import relations
 from specdash.secrecy import redact
-from specdash.wording import nearest
+from specdash.wording import closest, nearest
 
 _KINDS: Final[Mapping[str, type[Table]]] = {
     "hosts": Host,
@@ -199,10 +199,14 @@ def _wrong_values(texts: Mapping[str, Any], path: str, lines: dict[str, int]) ->
 
 
 def _pruned(table: Any, kind: type[Table]) -> Any:
-    """Without unknown keys, which have been told of: the rest shall be looked at all the same."""
+    """Without unknown keys, told of already; a needed key that is misspelt is not missing, too."""
     if not isinstance(table, dict):
         return table
-    kept = {key: value for key, value in table.items() if key in kind.__struct_fields__}
+    known = kind.__struct_fields__
+    needed = {field.name for field in msgspec.structs.fields(kind) if field.required}
+    meant = {closest(key, known): value for key, value in table.items() if key not in known}
+    kept = {key: value for key, value in meant.items() if key in needed}
+    kept |= {key: value for key, value in table.items() if key in known}
     for name, inner in _INNER.get(kind, {}).items():
         value = kept.get(name)
         if isinstance(value, list):

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @click.command(short_help="The dashboard of one or more hosts.")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET…")
 @target_options
-@click.option("--server", metavar="NAME|PID", help="Look at this server first.")
+@click.option(
+    "--server", metavar="NAME|PID", help="Look at this server first; with --plain, tell of it alone."
+)
 @click.option(
     "--profile", type=click.Path(path_type=Path), help="The profile; else specdash.toml here, else yours."
 )

@@ -185,6 +185,10 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         counted = any(lamp.name == "token" and lamp.says == "yes" for lamp in self.lamps)
         return counted or self.proven_at is not None
 
+    def answers_to(self, wanted: str) -> bool:
+        """``--server`` means it: by its name, pid, port, model or key."""
+        return wanted in (self.name, str(self.pid), str(self.port), self.model, self.key)
+
 
 class Alert(msgspec.Struct, frozen=True, kw_only=True):
     """One change that a person must see; kept until acknowledged."""

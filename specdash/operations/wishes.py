@@ -152,7 +152,7 @@ def choose(servers: Sequence[Server], wanted: str | None) -> Server:
     """The living server that is meant. Raises ``SpecdashError``, ``Ambiguous`` where several are."""
     living = known = [server for server in servers if alive(server)]
     if wanted is not None:
-        living = [s for s in known if wanted in (s.name, str(s.pid), s.key, s.model, str(s.port))]
+        living = [server for server in known if server.answers_to(wanted)]
         if not living:
             raise SpecdashError(f"no server {wanted} here", listed(known) or "none runs")
     if not living:

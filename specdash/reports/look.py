@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.monitor.glyphs import MARK_GLYPHS, SEVERITY_GLYPHS, server_glyph, state_name
+from specdash.monitor.importance import by_importance
 from specdash.monitor.naming import host_in_full
 from specdash.monitor.signs import folded, in_words
 from specdash.monitor.spans import ago
@@ -23,7 +24,9 @@ def describe(state: HostState) -> Iterator[str]:
     for alert in state.alerts:
         if alert.severity != "info":
             yield f"{SEVERITY_GLYPHS[alert.severity]} {alert.text}"
-    for server in state.servers:
+    if len(state.servers) > 1:
+        yield f"{len(state.servers)} servers; one alone: specdash status {state.target} --server PORT"
+    for server in by_importance(state):
         yield ""
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
         yield from describe_server(server, state.now, state.target, which)

@@ -6,7 +6,10 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from specdash.monitor.alerts import LINK
+import msgspec
+
+from specdash.monitor.alerts import LINK, about
+from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState
 from specdash.sanitise import clean_line
 from specdash.tui import say
@@ -32,20 +35,25 @@ class Narrator:
     """Tells what has changed on one host since the picture before."""
 
     wanted: str | None = None
-    """The server that ``--server`` names: it is said at once where there is none."""
+    """The server that ``--server`` names, told of alone; it is said at once where there is none."""
+    _looked: bool = False
+    """Whether there is one is known."""
     _before: HostState | None = None
     _link: tuple[str, str | None] = ("", None)
     _servers: ServerLines = field(default_factory=ServerLines)
 
     def tell(self, state: HostState) -> list[str]:
         """Lines for what is new; none where nothing is."""
+        whole, missing = state, list(self._missing(state))
+        state = self._meant(state)
         before, self._before = self._before, state
         lines = [
             *self._link_lines(state),
             *_host(before, state),
-            *(line for server in state.servers for line in self._servers.tell(before, state, server)),
-            *self._missing(state),
-            *_gone(before, state),
+            *_several(before, state),
+            *(line for server in by_importance(state) for line in self._servers.tell(before, state, server)),
+            *missing,
+            *_gone(before, state, whole),
             *_alerts(before, state),
             *_recovered(before, state),
         ]
@@ -70,13 +78,24 @@ class Narrator:
 
     def _missing(self, state: HostState) -> Iterator[str]:
         """Once, as soon as it is known which servers run."""
-        if self.wanted is None or state.processes_at is None:
+        if self.wanted is None or self._looked or state.processes_at is None:
             return
-        wanted, self.wanted = self.wanted, None
-        if not any(wanted in (s.name, str(s.pid), s.key, s.model, str(s.port)) for s in state.servers):
+        self._looked = True
+        if not any(server.answers_to(self.wanted) for server in state.servers):
             names = ", ".join(f"{server.name} (pid {server.pid})" for server in state.servers)
             here = f"here is {names}" if names else "none runs here"
-            yield f"there is no server {clean_line(wanted)}: {here}"
+            yield f"there is no server {clean_line(self.wanted)}: {here}"
+            self.wanted = None
+
+    def _meant(self, state: HostState) -> HostState:
+        """The picture without what is about other servers than the wanted one."""
+        if self.wanted is None:
+            return state
+        servers = tuple(server for server in state.servers if server.answers_to(self.wanted))
+        others = {server.key for server in state.servers} - {server.key for server in servers}
+        alerts = tuple(alert for alert in state.alerts if about(alert.key) not in others)
+        events = tuple(event for event in state.events if event.server not in others)
+        return msgspec.structs.replace(state, servers=servers, alerts=alerts, events=events)
 
 
 def _host(before: HostState | None, state: HostState) -> Iterator[str]:
@@ -92,14 +111,22 @@ def _host(before: HostState | None, state: HostState) -> Iterator[str]:
         yield f"GPUs: {state.gpu_error}"
 
 
-def _gone(before: HostState | None, state: HostState) -> Iterator[str]:
+def _several(before: HostState | None, state: HostState) -> Iterator[str]:
+    """Once, before the first of them: how to hear of one alone."""
+    if state.processes_at is not None and (before is None or before.processes_at is None):
+        many = len(state.servers)
+        if many > 1:
+            yield f"has {many} servers; --server PORT tells of one alone"
+
+
+def _gone(before: HostState | None, state: HostState, whole: HostState) -> Iterator[str]:
     keys = {server.key for server in state.servers}
     for server in before.servers if before is not None else ():
         if server.key not in keys:
             yield f"{server.name}: no longer shown"
     looked = state.processes_at is not None
     news = before is None or before.processes_at is None or bool(before.servers)
-    if looked and news and not state.servers:
+    if looked and news and not whole.servers:
         yield "no server is running here"
 
 

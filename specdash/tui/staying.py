@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from specdash.monitor.alerts import about
+from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState, Server
 from specdash.operations.plan import Plan
 from specdash.tui.widgets.choices import open_servers
@@ -49,7 +50,7 @@ def takes_over(state: HostState, shown: Server, *, picked: bool, plan: Plan | No
 
 def let_go(state: HostState) -> str | None:
     """Key of the server to look at after one that ended was acknowledged: one that lives."""
-    return next((one.key for one in state.servers if one.gone_at is None), None)
+    return next((one.key for one in by_importance(state) if one.gone_at is None), None)
 
 
 def acknowledged(state: HostState, shown: Server | None, alert: str | None) -> bool:

@@ -182,7 +182,8 @@ async def test_a_crash_stays_on_the_screen_until_it_is_acknowledged_whatever_sta
         await settle(pilot)
         fresh = pieces.server(key="777:1", pid=777, state="loading", phase="weights", truth="working")
         source.logs["777:1"] = source.logs[pieces.KEY]
-        source.set(msgspec.structs.replace(source.state, servers=(fresh, *source.state.servers)))
+        later = source.state.now + 10
+        source.set(msgspec.structs.replace(source.state, servers=(fresh, *source.state.servers), now=later))
         board = await settle(pilot)
         assert "why it crashed" in screen_text(app)
         assert "▸sglang:30000 4242 ✖ CRASHED" in screen_lines(app)[1]

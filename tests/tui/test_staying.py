@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
-from specdash.monitor.state import Alert, HostState, Server
+from specdash.monitor.state import Alert, HostState, Owner, Server
 from specdash.tui.paint import row, text_of
 from specdash.tui.palette import commands
 from specdash.tui.staying import takes_over
@@ -25,6 +26,11 @@ OLD = pieces.server(state="stopped", gone_at=pieces.NOW - 5)
 NEIGHBOUR = pieces.server(key="9:9", pid=9, name="vllm:8477", engine="vllm", port=8477, state="ready")
 AGAIN = pieces.server(key="7:7", pid=7, started_at=pieces.NOW - 2)
 OTHER = msgspec.structs.replace(NEIGHBOUR, key="8:8", pid=8, started_at=pieces.NOW - 2)
+
+
+def later(state: HostState) -> HostState:
+    """Long after the first look."""
+    return msgspec.structs.replace(state, now=state.now + 10)
 
 
 def over(*servers: Server, picked: bool = False, alerts: tuple[Alert, ...] = ()) -> str | None:
@@ -86,12 +92,56 @@ async def test_after_a_kill_the_view_stays_and_restart_means_the_same_server(
         assert "ask the main process to end" not in screen_text(app), "the plan of another has no place here"
 
 
+async def test_the_first_view_is_the_server_that_matters_as_soon_as_that_is_known(make_app: Make) -> None:
+    def up(key: str, cards: int, **more: Any) -> Server:
+        ago = 60.0 * cards + 60
+        one = pieces.server(key=key, pid=int(key[0]), name=f"vllm:{key[0]}", started_at=pieces.NOW - ago)
+        return msgspec.structs.replace(one, **{"state": "ready", **more})
+
+    gone = up("1:1", 0, state="crashed", gone_at=pieces.NOW - 1)
+    small, large, sick = up("2:2", 1), up("3:3", 4), up("4:4", 2)
+    owners = [large.key] * 4 + [small.key]
+    gpus = tuple(
+        msgspec.structs.replace(
+            pieces.gpu(at, 1.0), owners=(Owner(pid=1, mib=1024, label="TP0", server=key),)
+        )
+        for at, key in enumerate(owners)
+    )
+    source = fakes.source(pieces.picture(servers=(small, gone)))
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert board.chosen.server == small.key, "one that lives before one that is gone"
+        source.set(pieces.picture(servers=(small, large, gone), gpus=gpus))
+        await settle(pilot)
+        assert board.chosen.server == large.key, "the one on the most cards"
+        ill = msgspec.structs.replace(sick, state="stalled")
+        source.set(pieces.picture(servers=(small, large, ill, gone), gpus=gpus))
+        await settle(pilot)
+        assert board.chosen.server == ill.key, "one that is sick before those that are well"
+        source.set(later(pieces.picture(servers=(small, large, sick, gone), gpus=gpus)))
+        await settle(pilot)
+        assert board.chosen.server == ill.key, "and then the view stays where it is"
+
+
+async def test_what_was_chosen_keeps_the_first_view(make_app: Make) -> None:
+    ill = msgspec.structs.replace(NEIGHBOUR, state="stalled")
+    source = fakes.source(pieces.picture(servers=(pieces.server(), NEIGHBOUR)))
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        board.choose(Choice(0, pieces.KEY))
+        source.set(pieces.picture(servers=(pieces.server(), ill)))
+        await settle(pilot)
+        assert board.chosen.server == pieces.KEY
+
+
 async def test_x_lets_a_stopped_server_go(make_app: Make) -> None:
     source = fakes.source(pieces.picture(servers=(msgspec.structs.replace(OLD, gone_at=None), NEIGHBOUR)))
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        source.set(msgspec.structs.replace(source.state, servers=(OLD, NEIGHBOUR)))
+        source.set(later(msgspec.structs.replace(source.state, servers=(OLD, NEIGHBOUR))))
         await settle(pilot)
         assert "▸sglang:30000" in screen_lines(app)[1]
         assert "x acknowledge" in screen_lines(app)[-1]
@@ -139,7 +189,7 @@ async def test_that_key_goes_to_the_server_that_the_alarm_is_about_and_the_arrow
     async with app.run_test(size=(140, 40)) as pilot:
         board = await settle(pilot)
         assert board.chosen.server == pieces.KEY
-        source.set(msgspec.structs.replace(_two(shown_ill=False), servers=(pieces.server(), ill)))
+        source.set(later(msgspec.structs.replace(_two(shown_ill=False), servers=(pieces.server(), ill))))
         await settle(pilot)
         assert "— 0 goes to it" in screen_text(app)
         assert "0 to hosts" in screen_lines(app)[-1]
@@ -172,7 +222,7 @@ def test_more_than_three_that_ended_share_one_cell_that_leads_to_the_newest() ->
     few, many = (_many_gone(3),), (_many_gone(25),)
     assert text_of(row(*(part for line in strip_rows(few, None, 160, 4) for part in line))).count("✖") == 3
     [line] = strip_rows(many, Choice(0, "9:9"), 120, 4)
-    assert text_of(line).split() == ["▸vllm:8477", "○", "READY", "✖", "25", "gone"]
+    assert text_of(line).split() == ["0", "▸vllm:8477", "○", "READY", "✖", "25", "gone"]
     assert choices(many, Choice(0, "9:9")) == [Choice(0, "9:9"), Choice(0, "1:1")]
     [line] = strip_rows(many, Choice(0, "1:1"), 120, 4)
     assert "▸vllm:1 ✖ CRASHED" in text_of(line)

@@ -64,12 +64,12 @@ def test_the_strip_lists_hosts_and_servers_and_marks_the_chosen_one() -> None:
     assert "no server" in shown
     assert Choice(1, None) == known[2]
     alone = lines(strip_rows(pictures[:1], known[1], 120, 4))
-    assert alone == "  sglang:30000 ● READY  ▸vllm:8000 ◐ loading  "
+    assert alone == " 0  sglang:30000 ● READY  ▸vllm:8000 ◐ loading  ", "the key that goes there stands first"
 
 
 def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
     hosts = (states.sick_cards(), states.stalled(), states.loading(), states.lost(), states.never_reached())
-    shown = lines(strip_rows(hosts, Choice(0, pieces.KEY), 200, 4))
+    shown = lines(strip_rows(hosts, Choice(0, pieces.KEY), 204, 4))
     for told in (
         "▸● gpubox ● READY  GPU 1 ORPHAN +3",
         " ● gpubox ✖ STALLED  ✖1  graphs 4/8",

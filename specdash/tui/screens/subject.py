@@ -6,15 +6,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from specdash.monitor.alerts import about, foremost
+from specdash.monitor.importance import by_importance
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.plan import Plan
 from specdash.session.source import Source
 from specdash.tui.screens.telling import Telling
-from specdash.tui.staying import concerns, elsewhere, let_go, takes_over
+from specdash.tui.staying import concerns, elsewhere, takes_over
 from specdash.tui.widgets.choices import Choice, choices
 
 if TYPE_CHECKING:
     from specdash.tui.acting import Acting
+
+
+FINDING_OUT_S = 4.0
+"""So long after the first server was seen, the one that matters most takes the view, if none is chosen."""
 
 
 class Subject(Telling):
@@ -30,6 +35,8 @@ class Subject(Telling):
         """The operator chose; else a living server of the host is shown."""
         self.frozen: tuple[HostState, ...] | None = None
         self._prefer = prefer
+        self._met: float | None = None
+        """When a server was first seen."""
 
     @property
     def states(self) -> tuple[HostState, ...]:
@@ -119,19 +126,27 @@ class Subject(Telling):
         """Stay with the server that is looked at, until what takes its place has started."""
         servers = self.state.servers
         if self._prefer:
-            wanted = [s.key for s in servers if self._prefer in (s.name, str(s.pid), str(s.port), s.model)]
+            wanted = [server.key for server in servers if server.answers_to(self._prefer)]
             if wanted:
                 self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
             elif servers:
                 self.missed(self._prefer, servers)
                 self._prefer = None
         shown = self.server
-        if shown is None:
-            self.drift_to(let_go(self.state) or next((server.key for server in servers), None))
+        if shown is None or self._finding_out():
+            self.drift_to(next((server.key for server in by_importance(self.state)), None))
         elif onto := takes_over(
             self.state, shown, picked=self.picked, plan=self.acting.plan if self.plan_of_shown else None
         ):
             self.drift_to(onto)
+
+    def _finding_out(self) -> bool:
+        """We have only just come: which server matters shows when their logs and cards were seen."""
+        state = self.state
+        if self._met is None and state.servers:
+            self._met = state.now
+        fresh = self._met is not None and state.now - self._met < FINDING_OUT_S
+        return fresh and not self.picked and not self.plan_of_shown
 
     def drift_to(self, server_key: str | None) -> None:
         """Look at another server of this host, although nobody chose it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from specdash.monitor.alerts import unexplained
 from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.state import HostState, Server
+from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
 from specdash.tui.widgets.header import host_name
@@ -15,6 +16,7 @@ from specdash.tui.widgets.painted import Painted
 
 CELL = 38
 """Columns that a cell wants."""
+STRIP = BY_ID["pane.strip"]
 GONE_CELLS = 3
 """So many servers of a host that ended have a cell each; more share one."""
 
@@ -108,13 +110,23 @@ def _gone_cell(state: HostState, gone: Sequence[Server], width: int, *, host: bo
     return cut(row(where, Span(f"{server_glyph(grave)} {len(gone)} gone", tone)), width)
 
 
+def columns_of(room: int) -> int:
+    """How many cells stand beside one another."""
+    return max(1, room // CELL)
+
+
 def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, most: int) -> list[Row]:
-    """The cells in a line, or under one another in columns; ``most`` lines, those around the chosen one."""
-    line = row(" ", *(part for piece in cells(states, chosen, width) for part in (piece, "  ")))
+    """The cells in a line, or under one another in columns; ``most`` lines, those around the chosen one.
+
+    The key that leads to them stands before them.
+    """
+    lead = row(" ", Span(STRIP.label, "key", STRIP.id), " ")
+    room = width - width_of(lead)
+    line = row(lead, *(part for piece in cells(states, chosen, room) for part in (piece, "  ")))
     if len(states) == 1 and width_of(line) - 2 <= width:
         return [line]
-    columns = max(1, width // CELL)
-    size = width // columns
+    columns = columns_of(room)
+    size = room // columns
     told = cells(states, chosen, size - 1)
     lines = [
         row(*(part for piece in told[at : at + columns] for part in (piece, " " * (size - width_of(piece)))))
@@ -123,7 +135,10 @@ def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, m
     known = choices(states, chosen)
     here = known.index(chosen) // columns if chosen in known else 0
     first = max(0, min(here - most // 2, len(lines) - most))
-    shown = lines[first : first + most]
+    shown = [
+        row(lead if at == 0 else " " * width_of(lead), line)
+        for at, line in enumerate(lines[first : first + most])
+    ]
     if len(shown) < len(lines):
         shown[-1] = spread(shown[-1], row(dim(f"{len(told)} in all")), width)
     return shown
@@ -145,7 +160,7 @@ class ChoiceStrip(Painted, can_focus=True):
     @property
     def columns(self) -> int:
         """How many cells stand beside one another."""
-        return max(1, self.size.width // CELL)
+        return columns_of(self.size.width - 2 - len(STRIP.label))
 
     def draw(self, width: int) -> list[Row]:
         """One line, or a few where there are many cells."""

@@ -156,6 +156,12 @@ def _bound(text: str | None) -> float | None:
     return math.inf if text == "+Inf" else real(text)
 
 
+def moved(before: Counters, now: Counters) -> bool:
+    """Tokens were read or generated in between; a page that lacks a counter tells nothing of it."""
+    pairs = ((before.tokens, now.tokens), (before.prompt_tokens, now.prompt_tokens))
+    return any(None not in pair and pair[0] != pair[1] for pair in pairs)
+
+
 def rate(before: Counters | None, now: Counters) -> float | None:
     """Generated tokens per second between two readings; None after a restart or without both."""
     if before is None or before.tokens is None or now.tokens is None:

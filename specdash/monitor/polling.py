@@ -146,10 +146,12 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
             memory.moved,
             heard=False,
         )
+    # Over a time without a link nobody knows when what was counted came.
+    watched = before is not None and before.at >= memory.watched_since
     figures = Figures(
         at=answer.at,
         source=METRICS,
-        tok_s=metrics.rate(before, now),
+        tok_s=metrics.rate(before, now) if watched else None,
         running=now.running,
         waiting=now.waiting,
         kv_pct=now.kv_pct,
@@ -158,9 +160,9 @@ def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
         requests=now.finished,
     )
     moved = memory.moved
-    if before is not None and (before.tokens, before.prompt_tokens) != (now.tokens, now.prompt_tokens):
-        moved = msgspec.structs.replace(moved, tokens_at=answer.at, tokens_seen=True)
-        if (now.tokens or 0.0) > (before.tokens or 0.0) and before.tokens is not None:
+    if before is not None and metrics.moved(before, now):
+        moved = msgspec.structs.replace(moved, tokens_at=answer.at, tokens_seen=watched)
+        if watched and before.tokens is not None and (now.tokens or 0.0) > before.tokens:
             moved = msgspec.structs.replace(moved, generated_at=answer.at)
     elif before is not None and now.tokens is not None and moved.tokens_at is None:
         # Two equal readings: flat since the first of them at least.

@@ -127,3 +127,29 @@ def test_a_server_that_was_found_hung_is_asked_for_its_counters_although_it_neve
     memory = run(http(12.0, "connect"), http(13.0, "/health", error="timeout"), memory=found)
     (plan,) = wants(memory).polls
     assert {"/health", "/v1/loads?include=all"} <= {call.path for call in plan.calls}
+
+
+def test_tokens_of_a_night_without_a_link_are_no_speed_of_now_and_no_token_of_now() -> None:
+    def page(at: float, tokens: int) -> AnyFrame:
+        return http(
+            at, "/metrics", 200, body=f"sglang:generation_tokens_total {tokens}\nsglang:num_running_reqs 2\n"
+        )
+
+    found = run(hello(), processes(1.0, *server()), log(10.0, ARGS + LOADING + LOADED + READY, start_=True))
+    memory = run(http(12.0, "/health", 200), page(20.0, 1000), page(25.0, 1500), memory=found)
+    assert only_server(memory).figures.tok_s == 100.0
+    assert only_server(memory).proven_at == 25.0
+    night = 8 * 3600.0
+    memory = run(
+        hello(night), processes(night, *server()), page(night + 1, 3_000_000), tick(night + 2), memory=memory
+    )
+    shown = only_server(memory)
+    assert shown.figures.tok_s is None
+    assert shown.proven_at == 25.0
+    assert "last token" not in shown.truth
+    assert shown.state == "ready"
+    cut_off = http(night + 4, "/metrics", 200, body="sglang:num_running_reqs 2\n")
+    assert run(cut_off, memory=memory).servers[0].moved == memory.servers[0].moved
+    memory = run(page(night + 6, 3_000_500), memory=memory)
+    assert only_server(memory).figures.tok_s == 100.0
+    assert only_server(memory).proven_at == night + 6

@@ -19,7 +19,7 @@ MORE_HEADS = 128
 LEFT_OUT = "the servers here have more than %d processes: only the first %d are looked at" % (MOST, MOST)
 LONGEST_FRAME = 8 * wire.MAX_FRAME
 """A line of 1 MiB would be thrown away on the other side."""
-SPARED = ("env", "cgroup", "container", "cwd", "out", "err", "wchan")
+SPARED = ("env", "cgroup", "container", "cwd", "out", "err", "wchan", "maker")
 """What a row can do without, where the process is none of the main ones."""
 
 

@@ -63,6 +63,7 @@ class Watched(object):
         self._env_for: "object" = None
         self._blanked = False
         self._wchan: "str | None" = None
+        self._maker: "tuple[int, str | None]" = (0, None)
         self._read_bytes: "int | None" = None
         self._io_due = 0.0
 
@@ -87,6 +88,8 @@ class Watched(object):
         self.look_due = now + min(LONGEST_PAUSE, max(SHORTEST_PAUSE, age / AGE_SHARE))
         if not self._fixed:
             self._first_look()
+        if self._maker[0] != self.stat.ppid:
+            self._maker = (self.stat.ppid, self._started_by())
         if self.stat.state in "ZX":
             return  # a dead process has no command line any more: keep the one it had
         argv = procfs.redact(procfs.arguments(procfs.read(self.folder + "/cmdline")))
@@ -158,6 +161,7 @@ class Watched(object):
             ("uvm", self.uvm),
             ("env", self._env),
             ("wchan", self._wchan),
+            ("maker", self._maker[1] if self._maker[0] == stat.ppid else None),
         )
         process.update((name, value) for name, value in seen if value is not None)
         if self._blanked:
@@ -176,6 +180,15 @@ class Watched(object):
                 self._fixed["other_net"] = True
         except OSError:
             pass
+
+    def _started_by(self) -> "str | None":
+        """The parent's short name, where it is of the same session: who only takes an orphan in is not."""
+        parent = self.host.ppid_shown(self.pid, self.stat.ppid)
+        try:
+            stat = procfs.Stat(procfs.read("%s/%d/stat" % (self.host.proc, parent)))
+        except (OSError, ValueError, IndexError):
+            return None
+        return stat.comm if stat.sid == self.stat.sid else None
 
     def _read_environment(self, wanted: "list[Pattern[str]]") -> None:
         """Keep the environment as it was before a title overwrote it, where we came in time."""

@@ -32,6 +32,8 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     adopted: set[str] = set()
     for family in families:
         before = known.get(family.key) or _orphans_of(family, known, table)
+        if before is None and family.orphaned and family.has_maker:
+            continue  # somebody's own program, and no server that died
         if before is not None and before.key in adopted:
             # What it left behind lives in several sessions: it is still one server.
             servers = [_with_more(one, family, frame.at) if one.key == before.key else one for one in servers]

@@ -125,6 +125,8 @@ class Process(msgspec.Struct, frozen=True, kw_only=True):
     container: str | None = None
     """Which container its control group belongs to: ``docker:0123456789ab``."""
     wchan: str | None = None
+    maker: str | None = None
+    """Short name of its parent, where that is of the same session: it has started it, and not taken it in."""
 
 
 class Disk(msgspec.Struct, frozen=True):

@@ -10,6 +10,11 @@ import msgspec
 from specdash.monitor.commandline import program
 from specdash.monitor.samples import Process
 
+SHELLS = frozenset(
+    "bash sh zsh fish dash ksh screen systemd init sshd tini docker-init dumb-init".split()
+) | {"tmux: server"}
+"""Parents that restart nothing, and take in whoever is left behind."""
+
 
 class Titles(msgspec.Struct, frozen=True, kw_only=True):
     """How one engine's processes are called."""
@@ -38,6 +43,14 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """pid → rank name of the workers, the main process among them where it does the work itself."""
     orphaned: bool = False
     """The main process is gone and the workers live on."""
+
+    @property
+    def has_maker(self) -> bool:
+        """Who started it lives: a script that runs the engine by itself has the same workers as a server."""
+        everybody = (self.main, *self.members)
+        pids = {process.pid for process in everybody}
+        tops = (process for process in everybody if process.ppid not in pids)
+        return all(process.maker is not None and process.maker not in SHELLS for process in tops)
 
     @property
     def key(self) -> str:

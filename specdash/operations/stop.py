@@ -9,6 +9,7 @@ from specdash.engines.schema import Rung, Stop
 from specdash.errors import SpecdashError
 from specdash.intake.rules import default_rules
 from specdash.monitor.baseline import DEFAULT_MIB
+from specdash.monitor.servers import SHELLS
 from specdash.monitor.state import HostState, Server
 from specdash.operations import ladder
 from specdash.operations.acts import Acts, Hands
@@ -21,10 +22,6 @@ from specdash.operations.sight import Sight, look, titles
 from specdash.operations.work import Free, Manage, Signal, Sweep, Target
 
 _SETTLE_S = 1.0
-SHELLS = frozenset(
-    "bash sh zsh fish dash ksh screen systemd init sshd tini docker-init dumb-init".split()
-) | {"tmux: server"}
-"""Parents that restart nothing, and take in whoever is left behind."""
 _STATES = {"T": "stopped", "t": "stopped", "D": "waits in the kernel", "Z": "dead"}
 
 

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from specdash.errors import RequestError
+from specdash.monitor.servers import SHELLS
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.freeing import indexes, is_clean, key_of
 from specdash.operations.plan import Place
 from specdash.operations.replies import Holder, Leftovers
 from specdash.operations.sight import titles
-from specdash.operations.stop import SHELLS, closed_to_us
+from specdash.operations.stop import closed_to_us
 
 _WORKER = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside a program: of no use to anybody without its parent."""

@@ -66,6 +66,17 @@ def test_descendants_belong_to_the_server_even_when_it_has_left_them(make: Make,
     )
 
 
+def test_who_started_a_process_is_told_and_who_took_it_in_is_not(make: Make, agent: RunningAgent) -> None:
+    server = make("vllm serve", code=PARENT, start_new_session=True)
+    child = int(first_line(server))
+    watch(agent)
+    assert see(agent, child).maker == Path(f"/proc/{server.pid}/comm").read_text().strip()
+    assert see(agent, server.pid).maker is None, "of another session"
+    server.kill()
+    server.wait()
+    assert see(agent, child, lambda process: process.ppid != server.pid).maker is None
+
+
 def test_new_processes_and_stopped_ones_are_told_of_at_once(make: Make, agent: RunningAgent) -> None:
     watch(agent)
     agent.wait(Processes)

@@ -346,6 +346,34 @@ def test_workers_found_without_their_main_process_are_all_counted_and_no_port_is
     assert (seen.orphaned, seen.processes) == (True, 2)
 
 
+@pytest.mark.parametrize(
+    ("makers", "servers"),
+    [
+        (("python3", "VLLM::EngineCor"), 0),
+        (("bash", "VLLM::EngineCor"), 1),
+        ((None, None), 1),
+        (("python3", None), 0),
+    ],
+    ids=["a script", "a shell took them in", "nobody's", "a worker of it alone"],
+)
+def test_a_script_that_runs_the_engine_by_itself_is_no_server_that_has_died(
+    makers: tuple[str | None, str | None], servers: int
+) -> None:
+    core = process(102, 90, "VLLM::EngineCore", uvm=True, maker=makers[0])
+    worker = process(103, 102, "VLLM::Worker", uvm=True, maker=makers[1])
+    seen = run(hello(), Link(at=0.0, state="live"), processes(14.0, core, worker), tick(15.0))
+    assert len(seen.picture.servers) == servers
+    assert bool(seen.picture.alerts) is bool(servers)
+
+
+def test_what_a_known_server_has_left_is_its_own_whoever_took_it_in() -> None:
+    ranks = [
+        process(pid, 1, f"sglang::scheduler_TP{pid - 102}", uvm=True, maker="python3") for pid in (102, 103)
+    ]
+    left = run(processes(14.0, *ranks), tick(15.0), memory=start())
+    assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
+
+
 def test_a_worker_that_is_seen_before_its_main_process_is_no_server_of_its_own() -> None:
     early = run(hello(), processes(9.0, *server()[1:]))
     assert len(early.picture.servers) == 1

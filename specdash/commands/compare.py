@@ -60,7 +60,8 @@ def command(
         tell(text(found))
         _tell_apart(chosen)
     if not as_json and any(SIMULATED in run.tags for run in chosen):
-        click.echo("SIMULATED: figures of a simulated host are among these", err=True)
+        words = "SIMULATED: figures of a simulated host are among these"
+        click.echo(f"\n**{words}**" if markdown else words, err=not markdown)  # a ticket has stdout alone
     if fail_if == "slower" and any(table.slower for table in found):
         sys.exit(_EXIT_SLOWER)
 

@@ -123,9 +123,9 @@ def _taken_up(here: Scene, book: Book, runs: Runs, decision: str | None) -> Run:
         return old
     if decision is not None:
         raise SpecdashError(f"no run of {book.name} has stopped here", f"without --{decision} one begins")
-    host = here.state.host.name if here.state.host else ""
-    server = here.given["server"]
-    return new_run(book, here.session.target, host=host, server=server, now=time.time())
+    host, server, target = here.state.host, here.given["server"], here.session.target
+    name, made_up = (host.name, host.simulated) if host else ("", False)
+    return new_run(book, target, host=name, server=server, now=time.time(), simulated=made_up)
 
 
 async def _carry_out(here: Scene, run: Run, runs: Runs, decision: str | None) -> int:

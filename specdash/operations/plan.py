@@ -75,6 +75,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The host's own name."""
     boot: str
     """Its boot id: after a reboot no pid of this plan means anything."""
+    simulated: bool = False
+    """It is a simulated host: whatever is told of this is made up."""
     outside_boot: str = ""
     """The boot id of the second target, where steps are done there."""
     steps: tuple[Step, ...]

@@ -38,6 +38,7 @@ def make(
         target=acts.target,
         host=host.name,
         boot=host.boot,
+        simulated=host.simulated,
         steps=tuple(steps),
         made=time.time(),
         warnings=tuple(warnings),

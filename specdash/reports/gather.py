@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from specdash import __version__
+from specdash.bench.fingerprint import SIMULATED
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.history.todo import Todo
@@ -107,6 +108,7 @@ def of_run(
         title=f"runbook {run.name}",
         target=run.target,
         host=run.host,
+        simulated=run.simulated,
         outcome=outcome,
         began=began,
         ended=ended,
@@ -134,6 +136,7 @@ def of_operation(entry: Entry, entries: Sequence[Entry], measured: Sequence[Meas
         title=f"{plan.kind} {plan.subject}",
         target=plan.target,
         host=plan.host,
+        simulated=plan.simulated,
         outcome=outcome,
         began=whole.started or plan.made,
         ended=whole.ended,
@@ -157,6 +160,7 @@ def _of_benchmark(number: int, measured: Sequence[Measured]) -> Report:
         title=f"benchmark {number}, {run.variant}",
         target=run.host,
         host=run.fingerprint.get("host", ""),
+        simulated=SIMULATED in run.fingerprint,
         outcome="; ".join(run.trouble) or "counts",
         began=run.at,
         ended=run.at + run.run.duration_s,
@@ -234,6 +238,7 @@ def of_recording(path: Path) -> Report:
         title=f"recording {path.name}",
         target=source.target,
         host=whole.host.name if whole.host is not None else "",
+        simulated=whole.host is not None and whole.host.simulated,
         outcome=", ".join(f"{server.name} {server.state}" for server in whole.servers)
         or "no server was seen",
         began=samples[0].at if samples else None,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from specdash.bench.table import tables
 from specdash.bench.words import markdown as bench_tables
 from specdash.monitor.spans import ago, count
-from specdash.reports.model import Report, numbered, stretches
+from specdash.reports.model import MADE_UP, Report, numbered, stretches
 from specdash.runbooks.steps import Step
 from specdash.runbooks.telling import MARKS
 
@@ -29,6 +29,8 @@ def markdown(report: Report) -> str:
 def _parts(report: Report) -> Iterator[str]:
     yield f"# {plain(report.heading)}"
     yield ""
+    if report.simulated:
+        yield from (f"**{MADE_UP}**", "")
     yield f"**{plain(report.outcome)}**, {when(report)}"
     if report.notes:
         yield ""

@@ -12,6 +12,8 @@ from specdash.runbooks.samples import Sample
 from specdash.runbooks.steps import Seen, Step
 from specdash.sanitise import clean_line
 
+MADE_UP = "SIMULATED: this is no real host, and its figures are made up"
+
 
 class Diff(msgspec.Struct, frozen=True, kw_only=True):
     """What was changed: of a file, or between two starts."""
@@ -39,6 +41,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     host: str = ""
     """The host's own name, where it is known."""
+    simulated: bool = False
+    """It is a simulated host."""
     outcome: str
     """``done``, ``failed``, ``aborted``, ``not over``."""
     began: float | None = None

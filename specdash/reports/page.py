@@ -10,7 +10,7 @@ from specdash.bench.words import HEAD, cells, remarks
 from specdash.monitor.spans import ago, count
 from specdash.reports.charts import chart
 from specdash.reports.markdown import clock, seen_of, when
-from specdash.reports.model import Report, numbered, stretches
+from specdash.reports.model import MADE_UP, Report, numbered, stretches
 from specdash.runbooks.steps import Step
 from specdash.runbooks.telling import MARKS
 
@@ -30,6 +30,7 @@ h1 { font-size: 24px; line-height: 1.25; margin: 0 0 4px; font-weight: 650; }
 h2 { font-size: 16px; margin: 34px 0 10px; padding-bottom: 4px; border-bottom: 1px solid var(--line); }
 h3 { font-size: 14px; margin: 18px 0 6px; font-weight: 600; }
 p { margin: 4px 0; } .dim { color: var(--dim); }
+.simulated { font-weight: 650; color: var(--warn); }
 .outcome { font-weight: 650; } .outcome.good { color: var(--good); } .outcome.bad { color: var(--bad); }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th { text-align: left; font-weight: 600; color: var(--dim); font-size: 13px; }
@@ -83,6 +84,8 @@ def _body(report: Report, title: str) -> Iterator[str]:
     good = report.outcome in ("done", "counts")
     tone = "good" if good else "bad" if report.outcome in ("failed", "aborted") else ""
     yield f"<h1>{escape(title)}</h1>"
+    if report.simulated:
+        yield f'<p class="simulated">{MADE_UP}</p>'
     yield f'<p><span class="outcome {tone}">{escape(report.outcome)}</span>'
     yield f' <span class="dim">{escape(when(report))}</span></p>'
     yield from (f'<p class="dim">{escape(note)}</p>' for note in report.notes)

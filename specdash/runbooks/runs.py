@@ -59,6 +59,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     target: str
     host: str = ""
+    simulated: bool = False
+    """It is a simulated host: whatever is told of this is made up."""
     server: str | None = None
     """The server that is meant, where the operator named one."""
     made: float
@@ -106,12 +108,14 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.name}: {word} step {at + 1} of {len(self.steps)}, “{step.title}”{said}"
 
 
-def new_run(book: Book, target: str, *, host: str, server: str | None, now: float) -> Run:
+def new_run(
+    book: Book, target: str, *, host: str, server: str | None, now: float, simulated: bool = False
+) -> Run:
     """A run that has not begun."""
     steps = tuple(RunStep(title=clean_line(title_of(step)), spec=step) for step in book.steps)
     return Run(
         id=f"runbook-{secrets.token_hex(6)}", name=book.name, target=target, host=host, server=server,
-        made=now, steps=steps,
+        simulated=simulated, made=now, steps=steps,
     )  # fmt: skip
 
 

@@ -171,8 +171,9 @@ class Playing:
         run = self._runs.cut_off(target, book.name)
         goes_on = run is not None and run.begun
         if run is None or not goes_on:
-            host = self.source.state.host.name if self.source.state.host else target
-            run = new_run(book, target, host=host, server=None, now=self._clock())
+            host = self.source.state.host
+            name, made_up = (host.name, host.simulated) if host else ("", False)
+            run = new_run(book, target, host=name, server=None, now=self._clock(), simulated=made_up)
         whole = run
         titles = [f"{n}  {step.title}" for n, step in enumerate(whole.steps, 1)]
         more = [f"… and {len(titles) - MOST_SHOWN} more"] if len(titles) > MOST_SHOWN else []

@@ -161,6 +161,9 @@ def test_figures_of_a_simulated_host_are_named_so_where_they_are_compared(say: S
     assert "SIMULATED" not in say("compare")[2]
     say("runs", "tag", "simulated", "2")
     assert "SIMULATED" in say("compare")[2]
+    assert say("compare", "--markdown")[1].endswith(
+        "\n\n**SIMULATED: figures of a simulated host are among these**\n"
+    )
 
 
 @pytest.mark.usefixtures("kept")

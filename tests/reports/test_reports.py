@@ -6,6 +6,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -22,8 +23,10 @@ from specdash.reports.gather import gather
 from specdash.reports.markdown import fenced, markdown, plain
 from specdash.reports.model import Diff, Report, clean, stretches
 from specdash.reports.page import page
+from specdash.runbooks.runs import Runs
 from specdash.runbooks.samples import Sample, ServerSample
 from specdash.runbooks.steps import Seen, Step
+from tests.bench.test_table import measured
 from tests.runbooks.scene import Anna, Room
 from tests.tui.actors import DRAFT, serving
 
@@ -158,6 +161,24 @@ def test_a_secret_that_came_past_every_door_is_in_no_report() -> None:
     for text in (page(report), markdown(report)):
         assert "hf_abcdef" not in text
         assert "redacted" in text
+
+
+def test_a_report_of_a_simulated_host_says_so_first() -> None:
+    told = "SIMULATED: this is no real host, and its figures are made up"
+    for written in (markdown, page):
+        assert told not in written(_report())
+        text = written(_report(simulated=True))
+        assert text.index("runbook night on box") < text.index(told) < text.index("What was done")
+
+
+def test_whether_a_host_was_simulated_is_kept_with_what_was_done(tmp_path: Path) -> None:
+    plan = msgspec.structs.replace(_started("launch-1", T0, "a"), simulated=True)
+    journal = Journal(tmp_path / "operations")
+    journal.begin(plan).close()
+    assert gather("launch-1", journal, Runs(tmp_path / "runs"), ()).simulated
+    made_up = measured(1, 80.0, fingerprint={"simulated": "yes"})
+    assert gather("1", journal, Runs(tmp_path / "runs"), (made_up,)).simulated
+    assert not gather("2", journal, Runs(tmp_path / "runs"), (measured(2, 80.0),)).simulated
 
 
 def test_the_timeline_says_how_long_each_server_was_in_which_state() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
-from specdash.monitor import alerts, kernelnews, polling
+from specdash.monitor import alerts, causes, polling
 from specdash.monitor.events import happened
 from specdash.monitor.frames import (
     AnyFrame,
@@ -33,14 +33,11 @@ from specdash.monitor.memory import Around, Backlog, Memory, Rules, ServerMemory
 from specdash.monitor.owners import CardMemory, observe_card, view_of
 from specdash.monitor.portrait import paint
 from specdash.monitor.roster import belonging, take_processes
-from specdash.monitor.state import Alert, Gpu, HostFacts, HostState, MachineFacts, Server
+from specdash.monitor.state import HostFacts, HostState, MachineFacts, Server
 from specdash.monitor.state import Link as LinkState
 
 MEMORY_STEP_MIB = 64
 """A card's memory must grow by this much to count as a sign of life."""
-
-OVER_S = 300.0
-"""What was acknowledged is told again only when there was no cause for it for so long."""
 
 SNOOZE_S = 600.0
 """A snoozed alert comes back after so long."""
@@ -122,45 +119,14 @@ def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
     servers = tuple(server for server, _ in painted)
     portraits = {server.key: server for server in servers}
     drawn = {server.key: drawn for server, drawn in painted}
-    fresh = [
-        *alerts.of_link(before, memory.picture, now),
-        *alerts.notice(dict(memory.portraits), servers, gpus, now),
-        *_kernel_alerts(memory, gpus, now),
-        *filter(None, (alerts.of_port(server, portraits[server.key], now) for server in memory.servers)),
-    ]
-    known = alerts.of_now(memory.alerts, before, memory.picture)
-    kept = alerts.keep(known, iter(fresh), frozenset(memory.dismissed))
-    memory = _untold(memory, known, fresh, kept, now)
+    said, memory = memory.alerts, causes.told(memory, before, portraits, gpus, now)
+    new = [alert for alert in memory.alerts if alert not in said] if memory.alerts is not said else []
     alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
-    shown = alerts.standing(kept, memory.snoozed, portraits, now)
+    shown = alerts.standing(memory.alerts, memory.snoozed, portraits, now)
     picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=shown)
-    said = {alert.key for alert in memory.alerts}
-    new = [alert for alert in kept if alert.key not in said] if kept is not memory.alerts else []
     picture = replace(picture, events=happened(before, picture, new))
     remembered = tuple(_marked(server, portraits[server.key], now) for server in memory.servers)
-    return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, alerts=kept, picture=picture)
-
-
-def _untold(
-    memory: Memory,
-    known: tuple[Alert, ...],
-    fresh: list[Alert],
-    kept: tuple[Alert, ...],
-    now: float,
-) -> Memory:
-    """Which of what there is cause for is not told; what has no cause any more may be news one day."""
-    told = {alert.key for alert in kept}
-    here = {alert.key: now for alert in (*known, *fresh) if alert.key not in told}
-    lately = {key: at for key, at in memory.dismissed.items() if now - at < OVER_S}
-    snoozed = {key: until for key, until in memory.snoozed.items() if key in told}
-    return replace(memory, dismissed={**lately, **here}, snoozed=snoozed)
-
-
-def _kernel_alerts(memory: Memory, gpus: tuple[Gpu, ...], now: float) -> Iterable[Alert]:
-    picture = memory.picture
-    if picture.gpus_at is None and picture.gpu_error is None:
-        return ()  # a card is told by its number, which is not known yet
-    return kernelnews.alerts(picture.kernel, gpus, memory.met_at or now)
+    return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, picture=picture)
 
 
 def _around(memory: Memory) -> Around:
@@ -180,10 +146,11 @@ def _marked(server: ServerMemory, portrait: Server, now: float) -> ServerMemory:
 
 
 def _hello(memory: Memory, frame: Hello) -> Memory:
-    known = memory.picture.host
+    known, picture = memory.picture.host, memory.picture
     if known is not None and known.boot != frame.boot:
-        # Another boot: every pid is void.
+        # Another boot: every pid is void, and nothing of it was seen yet.
         memory = replace(memory, processes={}, cards={}, servers=(), portraits={}, learned={})
+        picture = replace(picture, processes_at=None, gpus_at=None, machine=None, health={}, kernel=())
     # Whatever happened while we were away is still to be read: let it come before anybody judges.
     servers = tuple(
         replace(
@@ -208,7 +175,7 @@ def _hello(memory: Memory, frame: Hello) -> Memory:
         cpus=frame.cpus,
     )
     met_at = memory.met_at if memory.met_at is not None else frame.at
-    return replace(memory, servers=servers, met_at=met_at, picture=replace(memory.picture, host=host))
+    return replace(memory, servers=servers, met_at=met_at, picture=replace(picture, host=host))
 
 
 def _link(memory: Memory, frame: Link) -> Memory:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from specdash.monitor.frames import AnyFrame, Kernel
+from specdash.monitor.frames import AnyFrame, Health, Kernel, Link
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge, snooze
-from specdash.monitor.samples import KernelLine
+from specdash.monitor.samples import CardHealth, KernelLine
 from specdash.monitor.wants import wants
+from specdash.tui.plain import Narrator
 from tests.monitor.frames_of import (
     COMMAND,
     gpus,
@@ -153,3 +154,16 @@ def test_tokens_of_a_night_without_a_link_are_no_speed_of_now_and_no_token_of_no
     memory = run(page(night + 6, 3_000_500), memory=memory)
     assert only_server(memory).figures.tok_s == 100.0
     assert only_server(memory).proven_at == night + 6
+
+
+def test_after_another_boot_nothing_is_said_of_processes_and_cards_before_they_are_seen() -> None:
+    health = Health(at=3.0, cards=(CardHealth(index=0),))
+    memory = run(hello(), processes(1.0, *server()), gpus(2.0, 76), health)
+    again = run(
+        Link(at=20.0, state="lost"), Link(at=90.0, state="live"), hello(90.0, boot="2"), memory=memory
+    )
+    shown = again.picture
+    assert (shown.processes_at, shown.gpus_at, shown.health) == (None, None, {})
+    narrator = Narrator()
+    narrator.tell(memory.picture)
+    assert not any("no server is running" in line for line in narrator.tell(shown))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,33 +36,56 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     undone_by: str | None = None
 
 
-class Record:
-    """One plan's file, while it is carried out."""
+class LineFile:
+    """A file of JSON lines, locked while something is at work on what it tells of.
 
-    def __init__(self, path: Path, descriptor: int) -> None:
+    ``first`` is the line of a file that is new; ``kept``: so many files stay in its folder. Raises
+    ``SpecdashError`` where another process is at work on it (``busy`` says so) or nothing can be written.
+    """
+
+    def __init__(self, path: Path, first: Mapping[str, Any], busy: str, kept: int) -> None:
         self.path = path
-        self._descriptor = descriptor
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            fresh = not path.exists()
+            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            why = f"{error.filename or path.parent}: {error.strerror or error}"
+            raise SpecdashError(f"what is done cannot be kept: {why}") from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise SpecdashError(busy, "wait until it is done") from None
+        if fresh:
+            self.write(first)
+            prune(path.parent, kept)
 
-    def step(self, plan: Plan, index: int) -> None:
-        """A step has changed; on disk when this returns."""
-        step = scrub(plan).steps[index]
-        row = msgspec.to_builtins(step)
-        row.pop("work")
-        self._write({"step": index, "is": row})
-
-    def end(self, why: str = "") -> None:
-        """The plan is over."""
-        self._write({"end": why})
+    def write(self, row: Mapping[str, Any], *, sync: bool = True) -> None:
+        """One line; on disk when this returns, unless a crash of the machine may take it (``sync``)."""
+        os.write(self._descriptor, msgspec.json.encode(row) + b"\n")
+        if sync:
+            os.fsync(self._descriptor)
 
     def close(self) -> None:
-        """Let go of the file; a plan that was not ended can be taken up again."""
+        """Let go of the file; what was not ended can be taken up again."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
 
-    def _write(self, row: dict[str, Any]) -> None:
-        os.write(self._descriptor, msgspec.json.encode(row) + b"\n")
-        os.fsync(self._descriptor)
+
+class Record(LineFile):
+    """One plan's file, while it is carried out."""
+
+    def step(self, plan: Plan, index: int) -> None:
+        """A step has changed."""
+        row = msgspec.to_builtins(scrub(plan).steps[index])
+        row.pop("work")
+        self.write({"step": index, "is": row})
+
+    def end(self, why: str = "") -> None:
+        """The plan is over."""
+        self.write({"end": why})
 
 
 class Journal:
@@ -74,24 +97,10 @@ class Journal:
     def begin(self, plan: Plan) -> Record:
         """Keep a plan that is about to run, or take up one that was kept.
 
-        Raises ``SpecdashError`` where another process carries it out, OSError where nothing can be written.
+        Raises ``SpecdashError`` where another process carries it out or nothing can be written.
         """
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path = self._path(plan.id)
-        fresh = not path.exists()
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise SpecdashError(
-                f"{plan.summary()}: another specdash carries this out", "wait until it is done"
-            ) from None
-        record = Record(path, descriptor)
-        if fresh:
-            record._write({"plan": msgspec.to_builtins(scrub(plan))})
-            prune(self.folder, KEPT)
-        return record
+        busy = f"{plan.summary()}: another specdash carries this out"
+        return Record(self._path(plan.id), {"plan": msgspec.to_builtins(scrub(plan))}, busy, KEPT)
 
     def read(self, plan_id: str) -> Entry | None:
         """A plan and how far it came; None where it is not known or not readable."""

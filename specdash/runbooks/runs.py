@@ -8,8 +8,6 @@ at work: one that is not over and not locked was cut off, and is taken up where 
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +18,7 @@ import platformdirs
 
 from specdash.errors import SpecdashError
 from specdash.monitor.serverparts import Mark
-from specdash.operations.journal import SUFFIX, changed_at, newest_first, prune
+from specdash.operations.journal import SUFFIX, LineFile, changed_at, newest_first
 from specdash.profile.document import RunbookStep
 from specdash.runbooks.book import Book, title_of
 from specdash.runbooks.samples import Sample
@@ -119,12 +117,8 @@ def new_run(
     )  # fmt: skip
 
 
-class RunFile:
+class RunFile(LineFile):
     """One run's file while it is at work."""
-
-    def __init__(self, path: Path, descriptor: int) -> None:
-        self.path = path
-        self._descriptor = descriptor
 
     def step(self, run: Run, index: int) -> None:
         """A step has changed; on disk when this returns."""
@@ -140,18 +134,6 @@ class RunFile:
         """The run is over."""
         self.write({"end": run.ended, "why": run.why})
 
-    def write(self, row: dict[str, Any], *, sync: bool = True) -> None:
-        """One line."""
-        os.write(self._descriptor, msgspec.json.encode(row) + b"\n")
-        if sync:
-            os.fsync(self._descriptor)
-
-    def close(self) -> None:
-        """Let go of the file; a run that was not ended can be taken up again."""
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
 
 class Runs:
     """The folder of runs."""
@@ -164,26 +146,9 @@ class Runs:
 
         Raises ``SpecdashError`` where another process is at work on it or nothing can be written.
         """
-        try:
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path = self.folder / f"{run.id}{SUFFIX}"
-            fresh = not path.exists()
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            why = f"{error.filename or self.folder}: {error.strerror or error}"
-            raise SpecdashError(f"the run cannot be kept: {why}") from error
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            raise SpecdashError(
-                f"{run.name}: another specdash is at work on this run", "wait until it is done"
-            ) from None
-        file = RunFile(path, descriptor)
-        if fresh:
-            file.write({"run": msgspec.to_builtins(run)})
-            prune(self.folder, KEPT)
-        return file
+        path = self.folder / f"{run.id}{SUFFIX}"
+        busy = f"{run.name}: another specdash is at work on this run"
+        return RunFile(path, {"run": msgspec.to_builtins(run)}, busy, KEPT)
 
     def all(self) -> Iterator[Run]:
         """Every run, the newest first."""

@@ -412,3 +412,13 @@ async def test_a_line_of_a_journal_that_is_not_understood_loses_no_plan(
     record.close()
     [again] = journal.unfinished(host.target)
     assert (again.steps[0].state, again.steps[0].evidence) == ("active", "later")
+
+
+async def test_where_no_journal_can_be_kept_nothing_is_begun_and_it_is_said_why(
+    host: FakeHost, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    runner = Runner(host, Journal(tmp_path / "state" / "operations"), clock=host.clock)
+    with pytest.raises(SpecdashError, match="what is done cannot be kept: .*state"):
+        await runner.run(await stop.prepare(host, sglang(host)), lambda _: None)
+    assert host.effects == []

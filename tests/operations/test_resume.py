@@ -419,6 +419,6 @@ async def test_where_no_journal_can_be_kept_nothing_is_begun_and_it_is_said_why(
 ) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
     runner = Runner(host, Journal(tmp_path / "state" / "operations"), clock=host.clock)
-    with pytest.raises(SpecdashError, match="what is done cannot be kept: .*state"):
+    with pytest.raises(SpecdashError, match="what is done cannot be kept"):
         await runner.run(await stop.prepare(host, sglang(host)), lambda _: None)
     assert host.effects == []

@@ -29,4 +29,6 @@ def unnamed(name: str, words: str) -> str:
 
 def why(error: Exception) -> str:
     """What went wrong, without the number and the path that an ``OSError`` brings along."""
+    if isinstance(error, UnicodeDecodeError):
+        return "not UTF-8: save it in that encoding"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -10,6 +10,7 @@ from typing import Any, Final
 import msgspec
 import tomli
 
+from specdash import plainly
 from specdash.engines.common import ENGINES, default_book, read_table
 from specdash.engines.grammar import Grammar, GrammarError
 from specdash.engines.places import place
@@ -35,9 +36,13 @@ def parse(source: str, text: str, extra_seeks: Iterable[str] = ()) -> Grammar:
         spec = msgspec.convert(_with_included(table), Spec)
         return Grammar(spec, source, extra_seeks)
     except tomli.TOMLDecodeError as error:
-        raise GrammarError(f"{source}: not TOML: {error}") from None
+        line, says = plainly.syntax(str(error), text)
+        raise GrammarError(f"{source}: line {line}: {says}") from None
     except msgspec.ValidationError as error:
-        raise GrammarError(f"{source}{place(text, str(error))}: {error}") from None
+        says, _, path = str(error).partition(" - at ")
+        key = path.strip("`").removeprefix("$").lstrip(".")
+        told = f"{key}: {plainly.types(says)}" if key else plainly.types(says)
+        raise GrammarError(f"{source}{place(text, str(error))}: {told}") from None
     except GrammarError as error:
         words = str(error).removeprefix(f"{source}: ")
         raise GrammarError(f"{source}{place(text, words)}: {words}") from None

@@ -9,7 +9,7 @@ from typing import Any, Final, get_args
 import msgspec
 import tomli
 
-from specdash.profile import plainly
+from specdash import plainly
 from specdash.profile.document import (
     SCHEMA,
     Benchmark,
@@ -57,7 +57,6 @@ _STAND_INS: Final[Mapping[str, Table]] = {
 }
 """For a table that cannot be read: those that name it are looked at all the same."""
 
-_TOMLI: Final = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 _NUMBER: Final = re.compile(r"\[\d+\]")
 _NO_WORD: Final = re.compile(r"Invalid enum value '([^']*)'")
 _LACKS: Final = re.compile(r"Object missing required field `([^`]*)`")
@@ -88,9 +87,8 @@ def read(text: str) -> tuple[Profile | None, list[Mistake]]:
 
 
 def _not_toml(message: str, text: str) -> Mistake:
-    match = _TOMLI.search(message)
-    line = int(match["line"]) if match and match["line"] else len(text.splitlines()) or 1
-    return Mistake(key="", line=line, says=plainly.syntax(_TOMLI.sub("", message)))
+    line, says = plainly.syntax(message, text)
+    return Mistake(key="", line=line, says=says)
 
 
 # ---------------------------------------------------------------------- keys

@@ -71,8 +71,7 @@ def text_of(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        says = "not UTF-8: save it in that encoding"
-        raise ProfileError(path, (Mistake(key="", line=line, says=says),)) from None
+        raise ProfileError(path, (Mistake(key="", line=line, says=why(error)),)) from None
 
 
 def load(given: Path | None = None) -> Profile:

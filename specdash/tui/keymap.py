@@ -23,6 +23,7 @@ import platformdirs
 import tomli
 from textual.keys import _character_to_key
 
+from specdash import plainly
 from specdash.profile.lines import line_of, lines_of
 from specdash.tui.actions import ACTIONS, BY_ID, Action
 from specdash.wording import why
@@ -65,7 +66,7 @@ def load(path: Path | None = None) -> Keymap:
     """Read the operator's keys; a file that is not there says nothing, a wrong one changes nothing."""
     path = path or place()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return Keymap(path, {})
     except (OSError, UnicodeDecodeError) as error:
@@ -73,7 +74,8 @@ def load(path: Path | None = None) -> Keymap:
     try:
         data = tomli.loads(text)
     except tomli.TOMLDecodeError as error:
-        return Keymap(path, {}, (f"{path}: {why(error)}",))
+        line, says = plainly.syntax(str(error), text)
+        return Keymap(path, {}, (f"{path}, line {line}: {says}",))
     lines = lines_of(text)
     keys: Keys = {}
     problems: list[tuple[str, str]] = []

@@ -14,6 +14,7 @@ from textual import constants
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
+from specdash import plainly
 from specdash.wording import why
 
 DEFAULT_THEME: Final = "specdash"
@@ -75,9 +76,14 @@ def user_folder() -> Path:
 def load_file(path: Path) -> Theme:
     """Read one theme. Raises ThemeError with the file and the key."""
     try:
-        data = tomli.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomli.TOMLDecodeError) as error:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
         raise ThemeError(f"{path}: {why(error)}") from error
+    try:
+        data = tomli.loads(text)
+    except tomli.TOMLDecodeError as error:
+        line, says = plainly.syntax(str(error), text)
+        raise ThemeError(f"{path}: line {line}: {says}") from error
     known = {field.name for field in fields(Theme)}
     data.setdefault("name", path.stem)
     for key, value in data.items():

@@ -95,7 +95,8 @@ def test_the_limits_of_hot_lines_agree_with_the_markers() -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("name = ", "not TOML"),
+        ("name = ", "line 1: no value that TOML knows"),
+        (SMALL + "dark = [1", "line 6: not TOML: Unclosed array"),
         (SMALL + "colour = 1\n", "colour"),
         (SMALL.replace("'^", "'(^"), "lines.prefix"),
         (

@@ -130,7 +130,11 @@ def test_a_profile_says_everything_that_the_contract_allows() -> None:
         ),
         ("([\\d.]+)", "[\\d.]+", "p.toml:31: benchmarks.mine.tok_s: needs one group in parentheses"),
         ("cwd = ", "cwd = [", "p.toml:15: not TOML: Unclosed array"),
-        ('target = "root@gpubox"', "target = root@gpubox", "p.toml:3: no such value: text stands in quotes"),
+        (
+            'target = "root@gpubox"',
+            "target = root@gpubox",
+            "p.toml:3: no value that TOML knows: text stands in quotes",
+        ),
         ('cwd = "/srv"', 'cwd = "/srv', "p.toml:14: the closing quote of a text is missing"),
         ('cwd = "/srv"', 'cwd = "C:\\srv"', "p.toml:14: a \\ in a text: write"),
         ('cwd = "/srv"', 'host = "b"', "p.toml:14: this stands there twice: keep one"),

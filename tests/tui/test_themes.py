@@ -57,7 +57,7 @@ def test_the_themes_lie_in_the_checkout_or_inside_the_package(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("primary = ", "Invalid value"),
+        ("primary = ", "no value that TOML knows"),
         ("dark = true", "'primary' is missing"),
         ('primary = "#12345z"', "'primary' is no colour"),
         ('primary = "#123456"\nprimry = "#123456"', "unknown key 'primry' (did you mean 'primary'?)"),

@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+_PLACE: Final = re.compile(r" \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 _NO_QUOTE: Final = "the closing quote of a text is missing"
 _SYNTAX: Final = (
     (r"Invalid statement", "write [TABLE] or KEY = VALUE"),
-    (r"Invalid value", "no such value: text stands in quotes, true and false are in lower case"),
+    (r"Invalid value", "no value that TOML knows: text stands in quotes, true and false in lower case"),
     (r"Expected newline or end of document.*", "too much behind the value: text stands in quotes"),
     (r"Cannot overwrite a value", "this stands there twice: keep one"),
     (r"Duplicate inline table key .*", "a key stands there twice: keep one"),
@@ -50,8 +51,14 @@ _PATTERNS: Final = (
 """A part of a pattern of ``specdash.profile.document``, and what it asks for."""
 
 
-def syntax(message: str) -> str:
-    """A sentence of tomli, without its place."""
+def syntax(message: str, text: str) -> tuple[int, str]:
+    """What tomli says of this text: the line, counted from 1, and what is wrong there."""
+    place = _PLACE.search(message)
+    line = int(place["line"]) if place and place["line"] else len(text.splitlines()) or 1
+    return line, _syntax(_PLACE.sub("", message))
+
+
+def _syntax(message: str) -> str:
     twice = _TWICE.fullmatch(message)
     if twice:
         return f"[{'.'.join(ast.literal_eval(twice['parts']))}] stands there twice: keep one"
@@ -64,6 +71,8 @@ def syntax(message: str) -> str:
 def types(message: str) -> str:
     """A sentence of msgspec, without its place."""
     plain = message.replace("Object missing required field", "missing").replace("`", "")
+    plain = plain.replace("Object contains unknown field", "unknown key")
+    plain = plain.replace("Invalid enum value", "no such word:")
     if "length >= 1" in plain:
         return "is empty: fill it"
     if "matching regex" in plain:

@@ -7,7 +7,8 @@ another number of streams gives the longest that it can take, and one with as ma
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from statistics import median
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -17,6 +18,11 @@ from specdash.bench.words import rate
 from specdash.measuring.course import Course, Script, reported
 from specdash.monitor.spans import ago, count
 from specdash.monitor.state import Server
+
+READINGS: Final = 4
+"""Of the server's rate, that must agree before it is believed …"""
+STEADY: Final = 0.8
+"""… the lowest being at least this share of the highest."""
 
 
 class Pace(NamedTuple):
@@ -97,10 +103,12 @@ def _pace(
 
 
 def _own(server: Server, now: float) -> Pace | None:
-    """What it does with the requests it has; else one stream by the newest minute of its histogram."""
-    figures = server.figures
-    if reported(server, now) and figures.tok_s and figures.running:
-        return Pace(figures.tok_s, figures.running, f"it makes now with {count(figures.running, 'request')}")
+    """What it steadily does with the requests it has; else one stream, by the newest minute of its ITL."""
+    figures, recent = server.figures, server.tok_history[-READINGS:]
+    # While requests come and go a reading is of a part of its second, and of nobody knows how many.
+    steady = len(recent) == READINGS and min(recent) >= STEADY * max(recent) > 0
+    if steady and figures.running and reported(server, now):
+        return Pace(median(recent), figures.running, f"it makes now with {count(figures.running, 'request')}")
     itl = figures.itl
     # With speculation a step yields several tokens, and an engine may count the step.
     if itl is None or itl.p50_least or itl.p50_ms <= 0 or server.speculation is not None:

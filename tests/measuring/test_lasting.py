@@ -37,9 +37,14 @@ def kept(number: int, tok_s: float, streams: int = 1, **more: object) -> Measure
     return Measured(id=number, at=float(number), run=run, **about)  # type: ignore[arg-type]
 
 
-def serving(figures: Figures, speculation: str | None = None) -> Server:
+STEADILY = (9.0, 29.0, 30.0, 30.0, 31.0)
+
+
+def serving(
+    figures: Figures, *, speculation: str | None = None, rates: tuple[float, ...] = STEADILY
+) -> Server:
     (server,) = states.serving().servers
-    return replace(server, figures=figures, speculation=speculation)
+    return replace(server, figures=figures, speculation=speculation, tok_history=rates)
 
 
 def test_nothing_known_is_said_with_what_ends_it() -> None:
@@ -91,13 +96,18 @@ def test_the_server_tells_where_no_run_with_as_many_streams_was_kept() -> None:
     assert "not known" in words(server=serving(Figures(at=NOW - 60, tok_s=30.0, running=1))), (
         "that is long ago"
     )
+    ours = replace(busy, tok_history=(31.0, 9.0, 58.0, 30.0))
+    assert "not known" in words(server=ours), "requests come and go"
+    assert "not known" in words(server=replace(busy, tok_history=(30.0,)))
     itl = Latency(at=NOW - 40, p50_ms=100.0, p90_ms=120.0, counted=500)
     idle = Figures(at=NOW, tok_s=0.0, running=0, itl=itl)
     assert (
         words(server=serving(idle))
         == "how long: about 44 min, at the 10.0 tok/s that one stream had 40 s ago"
     )
-    assert "not known" in words(server=serving(idle, "EAGLE3 3 steps")), "a step is no token there"
+    assert "not known" in words(server=serving(idle, speculation="EAGLE3 3 steps")), (
+        "a step is no token there"
+    )
     least = replace(idle, itl=replace(itl, p50_least=True))
     assert "not known" in words(server=serving(least))
 

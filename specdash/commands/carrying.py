@@ -228,7 +228,7 @@ class Narrator:
         for number, step in enumerate(plan.steps if plan else ()):
             place = f"{number + 1}/{len(plan.steps) if plan else 0} {clean_line(step.title)}"
             if step.state == "active":
-                self._active(number, place, step.evidence)
+                self._active(number, place, step)
             elif step.over and number not in self._ended:
                 self._ended.add(number)
                 say(f"{_MARKS[step.state]} {place}: {clean_line(step.evidence)}")
@@ -236,15 +236,16 @@ class Narrator:
                     if note not in step.preview:
                         say(f"    {clean_line(note)}")
 
-    def _active(self, number: int, place: str, evidence: str) -> None:
+    def _active(self, number: int, place: str, step: Step) -> None:
         now = time.monotonic()
         begun = self._begun.setdefault(number, now)
         if number not in self._announced and now - begun >= MOMENT_S:
             self._announced.add(number)
             say(f"▸ {place}")
             self._told_at = now - TELL_EVERY_S
-        if number in self._announced and evidence and now - self._told_at >= TELL_EVERY_S:
-            say(f"    {clean_line(evidence)}")
+        if number in self._announced and step.evidence and now - self._told_at >= TELL_EVERY_S:
+            left = f", {max(0, round(step.until - time.time()))} s left" if step.until is not None else ""
+            say(f"    {clean_line(step.evidence)}{left}")
             self._told_at = now
 
 

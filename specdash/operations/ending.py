@@ -62,7 +62,7 @@ async def _until_gone(
         if not cut and not first & {one.pid for one in left}:
             cut, deadline = True, min(deadline, now + FOLLOWERS_S)
         rest = deadline - now
-        ctx.say(f"{rest:.0f} s left for {named(left)}", ctx.clock.wall() + rest)
+        ctx.say(f"waiting for {named(left)}", ctx.clock.wall() + rest)
         await ctx.clock.sleep(min(PAUSE_S, rest))
 
 
@@ -106,7 +106,7 @@ async def sweep(ctx: Context, work: Sweep) -> Outcome:
         quiet = 0
         passed = ctx.clock.monotonic() - began
         if passed < settle:
-            ctx.say(f"{settle - passed:.0f} s left for {named(living)}", ctx.clock.wall() + settle - passed)
+            ctx.say(f"waiting for {named(living)}", ctx.clock.wall() + settle - passed)
             await ctx.clock.sleep(PAUSE_S)
             continue
         fresh = any(one.pid not in killed for one in living)

@@ -79,7 +79,9 @@ class Acting:
 
     def line(self, width: int) -> Row:
         """For the line of the alerts: what runs, else how the last plan ended; nothing where neither."""
-        return self.here.line(self.now, width)
+        board = self._board
+        steps = board.plan_here is not None or board.has_class("-narrow")
+        return self.here.line(self.now, width, tracked=steps and board.zoomed in (None, "side"))
 
     def keys(self) -> tuple[str, ...]:
         """Ids of the actions that help now, for the footer."""

@@ -70,10 +70,13 @@ class Standing:
         told = say.plan_count(counted(plan), simulated=host is not None and host.simulated)
         return Panel(heading, rows, row(dim(told)))
 
-    def line(self, now: float, width: int) -> Row:
-        """One line: what runs, else how the last plan ended, else what was cut off earlier."""
+    def line(self, now: float, width: int, *, tracked: bool = False) -> Row:
+        """One line: what runs, else how the last plan ended, else what was cut off earlier.
+
+        ``tracked``: the tracker is on the screen, and counts the time.
+        """
         if self.running is not None:
-            return progress_row(self.running, now)
+            return progress_row(self.running, now, timed=not tracked)
         news = [alert for alert in self.source.state.alerts if alert.at > self.ended_at]
         if self.ended is not None:
             return outcome_row(self.ended, width) if not news else ()

@@ -108,7 +108,7 @@ class Story:
             variants=operations.variants if operations is not None else (),
             compared=board.measuring.compared,
         )
-        return _fitting(next_step(scene), board.size.width - 1) or told
+        return _fitting(next_step(scene), board.size.width - 2) or told
 
 
 def _fitting(line: Row, width: int) -> Row:

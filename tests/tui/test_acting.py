@@ -32,7 +32,7 @@ from tests.tui.plandialogs import (
     to_clean,
     to_kill,
 )
-from tests.tui.reading import screen_text, settle, until
+from tests.tui.reading import screen_lines, screen_text, settle, until
 
 
 @pytest.mark.parametrize(
@@ -108,9 +108,11 @@ async def test_a_grace_counts_down_and_a_second_press_offers_to_stop_after_the_s
         await confirm(pilot)
         text = await until(pilot, "10 s left ")
         assert "◐ kill sglang:30000 (pid 100)  0/4" in text
+        assert text.count("10 s left") == 1, "in the tracker, at its step"
         assert "○ verify that GPU 0, 1 are clean" in text
         await pilot.press("R")
         text = await until(pilot, "kill is under way already")
+        assert text.count("10 s left") == 1, "a question does not count down"
         assert "step 1 of 4" in text
         assert focused(app) == "no"
         await pilot.press("enter")
@@ -136,6 +138,7 @@ async def test_what_failed_says_why_and_which_key_goes_on(tmp_path: Path, make_a
         await confirm(pilot)
         text = await until(pilot, "✖ kill sglang:30000 (pid 100): not clean: GPU 1 holds 74.2 GiB")
         assert "— C ends what still holds it" in text
+        assert {line[-1] for line in screen_lines(app)[-2:]} == {" "}, "the last cell stays free"
         assert "C clean" in text.splitlines()[-1]
         await pilot.press("x")
         await open_dialog(pilot, "C")

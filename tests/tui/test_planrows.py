@@ -99,7 +99,7 @@ def test_marks_of_checks_and_signs_of_a_diff_have_their_tones() -> None:
 def test_a_running_step_counts_down_its_grace_and_a_failed_one_says_why() -> None:
     running = plan(
         step("asked", state="done", started=NOW - 20, ended=NOW - 12),
-        step("wait", state="active", started=NOW - 3, until=NOW + 7, evidence="7 s left for 100 python3"),
+        step("wait", state="active", started=NOW - 3, until=NOW + 7, evidence="waiting for 100 python3"),
         step("later"),
     )
     rows = [text_of(row) for row in tracker_rows(running, 50, NOW)]
@@ -107,11 +107,12 @@ def test_a_running_step_counts_down_its_grace_and_a_failed_one_says_why() -> Non
     assert rows[0].endswith("0:08")
     assert rows[1].startswith("◐ wait")
     assert rows[1].endswith("7 s left")
-    assert rows[2] == "  7 s left for 100 python3"
+    assert rows[2] == "  waiting for 100 python3"
     assert rows[3].startswith("○ later")
     assert text_of(progress_row(running, NOW)).startswith(
         "◐ kill sglang:30000 (pid 100)  1/3  wait  7 s left"
     )
+    assert "left" not in text_of(progress_row(running, NOW, timed=False)), "the tracker counts it"
     failed = plan(step("wait", state="failed", evidence="not permitted"))
     assert "  not permitted" in read(tracker_rows(failed, 50, NOW))
 

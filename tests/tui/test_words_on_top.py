@@ -15,7 +15,7 @@ from specdash.tui.widgets.gpulines import (
     card_row,
 )
 from specdash.tui.widgets.header import header_row
-from specdash.tui.widgets.linkpanels import link_panel
+from specdash.tui.widgets.linkpanels import link_panel, lost_row
 from specdash.tui.widgets.rail import Rail, lamps_row, meter_row, rail_row, truth_row
 from tests.tui import pieces, states
 from tests.tui.words import STATES, WIDTHS, first, panel
@@ -71,6 +71,22 @@ def test_a_host_that_was_known_stays_on_the_screen_when_it_refuses_us() -> None:
     assert not told.whole
     assert "what is below is old" in "\n".join(map(text_of, told.rows(78)))
     assert "READY, as last seen" in text_of(header_row(known, first(known), 120))
+
+
+def test_what_is_tried_again_by_itself_is_amber_everywhere_and_what_a_person_must_mend_is_red() -> None:
+    for state, tone, glyph in (
+        (states.never_reached(), "warn", "▲"),
+        (states.refused(), "bad", "✖"),
+    ):
+        shown = link_panel(state)
+        assert shown is not None
+        assert (shown.title[0].tone, shown.title[0].text[0]) == (tone, glyph)
+        assert tone in {span.tone for span in header_row(state, None, 120)}
+        assert not ({"bad", "warn", "alarm"} - {tone}) & {span.tone for span in header_row(state, None, 120)}
+    lost = states.lost()
+    tones = {span.tone for span in (*lost_row(lost, 120), *header_row(lost, first(lost), 120))}
+    assert "warn" in tones
+    assert not tones & {"bad", "alarm"}
 
 
 def test_each_way_of_not_getting_there_has_its_own_words_and_its_remedy() -> None:

@@ -180,7 +180,7 @@ class Dashboard(Subject):
     @property
     def told(self) -> Row:
         """What the line of the alerts says of plans and benchmarks."""
-        width = self.size.width - 1
+        width = self.size.width - 2  # a blank cell at each end
         told = self.acting.line(width) or self.measuring.line(width)
         if self._story is not None:
             told = self._story.tell(self, told)

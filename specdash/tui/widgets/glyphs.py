@@ -60,7 +60,7 @@ def state_word(server: Server) -> str:
 
 
 def link_word(state: HostState) -> tuple[str, str, Tone]:
-    """Dot, words and tone of the connection."""
+    """Dot, words and tone of the connection: amber while it is tried again, red where a person mends it."""
     link = state.link
     rtt = f" {link.rtt_ms:.0f} ms" if link.rtt_ms is not None else ""
     if link.state == "live":
@@ -71,5 +71,5 @@ def link_word(state: HostState) -> tuple[str, str, Tone]:
     if link.state == "stale":
         return "◌", "no heartbeat", "warn"
     if link.state == "lost" and state.host is None:
-        return "○", "not reached", "bad"
-    return "○", link.state, "bad"
+        return "○", "not reached", "warn"
+    return "○", link.state, "bad" if link.state == "refused" else "warn"

@@ -115,11 +115,11 @@ def lost_row(state: HostState, width: int) -> Row:
     """The banner of a lost link; the reason and the warning as far as they fit."""
     link = state.link
     ago = f"{say.age(state.now - link.since)} ago" if link.since is not None else ""
-    lost = Span(f" ▌ connection lost {ago}", "bad")
+    lost = Span(f" ▌ connection lost {ago}", "warn")
     reason = unnamed(state.target, link.sentence or "")
-    why = Span(f" ({reason})" if reason else "", "bad")
+    why = Span(f" ({reason})" if reason else "", "warn")
     again = row(
-        Span(f" — {retry_text(state)}   ", "bad"),
+        Span(f" — {retry_text(state)}   ", "warn"),
         Span("r", "key", "conn.retry"),
         Span(" now", "dim", "conn.retry"),
     )

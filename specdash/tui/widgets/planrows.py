@@ -156,13 +156,17 @@ def _time(step: Step, now: float) -> Span:
     return dim(say.clock((step.ended if step.ended is not None else now) - step.started))
 
 
-def progress_row(plan: Plan, now: float) -> Row:
-    """``◐ kill sglang:30000  3/4  verify that GPU 0–7 are clean``, for one line: as many as are over."""
+def progress_row(plan: Plan, now: float, *, timed: bool = True) -> Row:
+    """``◐ kill sglang:30000  3/4  verify that GPU 0–7 are clean``, for one line: as many as are over.
+
+    ``timed``: nothing else on the screen tells how long the step may take yet.
+    """
     head = Span(f"◐ {plan.kind} {plan.subject}", "accent")
     if plan.active is None:
         return row(head, dim(f"  {counted(plan)}"))
     step = plan.steps[plan.active]
-    return row(head, dim(f"  {counted(plan)}  "), brief(step.title), "  ", _time(step, now))
+    time = row("  ", _time(step, now)) if timed else ()
+    return row(head, dim(f"  {counted(plan)}  "), brief(step.title), time)
 
 
 def counted(plan: Plan) -> str:

@@ -27,6 +27,8 @@ METRICS = "/metrics"
 CONNECT = "connect"
 GENERATE = ("/v1/completions", "/v1/chat/completions", "/generate")
 """What asks for a token: never asked again and again."""
+_SOURCES = {LOADS: "/v1/loads", METRICS: METRICS}
+"""Pages that tell figures, and what they are called."""
 _SLOW_S = 10.0
 _NOT_THERE = frozenset({404, 405, 501})
 _OUR_PORTS = 64
@@ -128,10 +130,20 @@ def take_answer(memory: ServerMemory, answer: Http) -> ServerMemory:
         answers = {path: known for path, known in answers.items() if known.error or path == answer.path}
     memory = msgspec.structs.replace(memory, answers=answers, good_at=good_at, lacks=lacks, our_ports=ports)
     if answer.status != 200 or answer.error is not None:
-        return memory
+        return _without_page(memory, answer) if answer.status is not None else memory
     if answer.path == metrics_path(memory):
         return _take_metrics(memory, answer)
     return _take_loads(memory, answer) if answer.path == LOADS else memory
+
+
+def _without_page(memory: ServerMemory, answer: Http) -> ServerMemory:
+    """It lives and tells its figures no more: what they were accuses nobody of standing still."""
+    page = _SOURCES.get(METRICS if answer.path == metrics_path(memory) else answer.path)
+    if page is None:
+        return memory
+    good_at = {path: at for path, at in memory.good_at.items() if path != answer.path}
+    figures = Figures() if memory.figures.source == page else memory.figures
+    return msgspec.structs.replace(memory, good_at=good_at, figures=figures)
 
 
 def _take_metrics(memory: ServerMemory, answer: Http) -> ServerMemory:
@@ -193,7 +205,7 @@ def _take_loads(memory: ServerMemory, answer: Http) -> ServerMemory:
     accepted = [figure(fields(load.get("speculative")).get("accept_length")) for load in loads]
     figures = Figures(
         at=answer.at,
-        source="/v1/loads",
+        source=_SOURCES[LOADS],
         # The gauge freezes at its last value: without work it is nothing, and in a hang it is unknown.
         tok_s=0.0 if not running else speed if fresh else None,
         running=running,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specdash.monitor.frames import AnyFrame, Health, Kernel, Link
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge, snooze
+from specdash.monitor.polling import LOADS
 from specdash.monitor.samples import CardHealth, KernelLine
 from specdash.monitor.wants import wants
 from specdash.tui.plain import Narrator
@@ -167,3 +168,28 @@ def test_after_another_boot_nothing_is_said_of_processes_and_cards_before_they_a
     narrator = Narrator()
     narrator.tell(memory.picture)
     assert not any("no server is running" in line for line in narrator.tell(shown))
+
+
+def test_a_page_of_counters_that_breaks_calls_no_stall_by_what_it_told_before() -> None:
+    page = "sglang:generation_tokens_total {}\nsglang:num_running_reqs 3\n"
+    found = run(hello(), processes(1.0, *server()), log(10.0, ARGS + LOADING + LOADED + READY, start_=True))
+    told = [http(20.0 + 5 * n, "/metrics", 200, body=page.format(1000 + n)) for n in range(3)]
+    memory = run(http(12.0, "/health", 200), *told, memory=found)
+    assert only_server(memory).figures.running == 3
+    for at in range(35, 200, 5):
+        broken = http(float(at), "/metrics", 500, body="FileNotFoundError")
+        memory = run(processes(float(at), *server()), broken, http(at + 1.0, "/health", 200), memory=memory)
+    shown = only_server(memory)
+    assert (shown.state, shown.figures.running) == ("ready", None)
+
+
+def test_where_load_reports_break_the_counters_take_their_place() -> None:
+    loads = '{"loads": [{"num_running_reqs": 1, "gen_throughput": 50.0, "timestamp": 19.0}]}'
+    page = "sglang:generation_tokens_total {}\nsglang:num_running_reqs 2\n"
+    found = run(hello(), processes(1.0, *server()), log(10.0, ARGS + LOADING + LOADED + READY, start_=True))
+    memory = run(http(12.0, "/health", 200), http(20.0, LOADS, 200, body=loads), memory=found)
+    assert only_server(memory).figures.running == 1
+    pages = (http(at, "/metrics", 200, body=page.format(int(at) * 100)) for at in (26.0, 36.0))
+    memory = run(http(22.0, LOADS, 500), *pages, memory=memory)
+    figures = only_server(memory).figures
+    assert (figures.source, figures.running, figures.tok_s) == ("/metrics", 2, 100.0)

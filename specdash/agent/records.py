@@ -11,7 +11,8 @@ import stat
 import threading
 import time
 
-from specdash.agent import procfs, wire
+from specdash.agent import wire
+from specdash.agent.census import is_dead, stat_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,11 +79,8 @@ def read_json(path: str) -> "Json | None":
 
 def start_of(host: "Host", pid: int) -> "int | None":
     """When a process began, in clock ticks after boot; None when it is not there or waits to be reaped."""
-    try:
-        found = procfs.Stat(procfs.read("%s/%d/stat" % (host.proc, pid)))
-    except (OSError, ValueError, IndexError):
-        return None
-    return None if found.state in "ZX" and found.threads <= 1 else found.start
+    found = stat_of(host, pid)
+    return None if found is None or is_dead(host, pid, found) else found.start
 
 
 class Record(object):

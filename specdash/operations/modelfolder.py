@@ -66,7 +66,7 @@ async def read_config(hands: Hands, path: str) -> tuple[dict[str, Any] | None, s
         return None, "missing"
     try:
         config = json.loads(file.bytes)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return None, f"not JSON: {error}"
     return (config, None) if isinstance(config, dict) else (None, "not a JSON object")
 

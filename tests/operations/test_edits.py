@@ -90,6 +90,8 @@ def test_a_key_with_a_dot_in_its_name_is_found() -> None:
 def test_what_is_no_json_is_not_touched() -> None:
     with pytest.raises(EditError, match="not JSON"):
         edited("c.json", "version https://git-lfs.github.com/spec/v1\n", a="1")
+    with pytest.raises(EditError, match="not JSON"):
+        edited("c.json", "[" * 200_000, a="1")
     with pytest.raises(EditError, match="not UTF-8"):
         apply("c.json", b'{"a": "\xff"}', [("a", "1")])
 

@@ -118,6 +118,7 @@ async def test_the_rendezvous_port_is_looked_at_too(host: FakeHost) -> None:
         ("pointer", "1 files are Git LFS pointers, model-00007-of-00064.safetensors first"),
         ("no weights", "/models/target has no weight files"),
         ("no config", "/models/target/config.json: missing"),
+        ("bottomless config", "/models/target/config.json: not JSON: "),
         ("no folder", "/models/target: no such file"),
     ],
 )
@@ -142,6 +143,8 @@ async def test_an_incomplete_model_is_found_before_twenty_minutes_of_loading(
         host.folders["/models/target"] = {"config.json": 100}
     elif harm == "no config":
         del folder["config.json"]
+    elif harm == "bottomless config":
+        host.files["/models/target/config.json"] = b"[" * 200_000
     else:
         del host.folders["/models/target"]
     found = of(await lines(host), "model")

@@ -28,7 +28,7 @@ def put(text: str, key: str, value: str) -> str:
 def _load(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise EditError(f"not JSON: {error}") from None
 
 

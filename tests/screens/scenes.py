@@ -76,7 +76,7 @@ def keys(*pressed: str) -> Before:
 
 def several_hosts() -> tuple[Source, ...]:
     """Four hosts that are well or not, and a fifth that never answered."""
-    made = {
+    made: dict[str, Callable[[], Story]] = {
         "gpubox": stories.stalled,
         "dgx2": stories.serving,
         "h200-a": stories.sick_cards,

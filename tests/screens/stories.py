@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -41,14 +42,17 @@ def _starting(after_s: float, ranks: int = 8) -> Story:
     return Story(log=log, met=began(log) - 6, until=began(log) + after_s, ranks=ranks, learned=STARTS)
 
 
+@cache
 def loading() -> Story:
     return _starting(200)
 
 
+@cache
 def capture() -> Story:
     return _starting(391)
 
 
+@cache
 def serving(ranks: int = 8, rests_s: float = 0.0) -> Story:
     """For eight minutes it has had work, until so many seconds ago."""
     log = good(ranks)
@@ -82,6 +86,7 @@ def measured() -> Story:
     return replace(serving(), metrics=True)
 
 
+@cache
 def stalled() -> Story:
     """The third rank never came to the graphs, the others wait for it; eight hours later somebody looks."""
     hung = pieces("03-stalled-graph-capture-tp8-eagle3-v0.5.5.log")
@@ -100,6 +105,7 @@ def stalled() -> Story:
     return Story(log=log, until=until, met=until - 52, card=card, learned=STARTS)
 
 
+@cache
 def crashed(ranks: int = 8) -> Story:
     """The draft's context is shorter than the target's."""
     log = pieces("05-context-mismatch-eagle3-tp8-v0.5.23.log", ranks)
@@ -205,6 +211,7 @@ def no_server() -> Story:
     return replace(story, until=story.until + 300, met=story.until + 150, card=card)
 
 
+@cache
 def sick_cards() -> Story:
     """Four cards serve, one too hot; of the others one is not free, one lost, one silent, one mute."""
     story = serving(ranks=4)
@@ -224,6 +231,7 @@ def sick_cards() -> Story:
     return replace(story, card=card)
 
 
+@cache
 def odd_cards() -> Story:
     """One card is shared, one held by its power limit, one too hot; of the others two are not well."""
     story = serving(ranks=4)

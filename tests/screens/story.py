@@ -17,10 +17,10 @@ from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
 from specdash.monitor.frames import AnyFrame, Ending, Gpus, Hello, Http, Link, Log, Processes, Tick
 from specdash.monitor.limits import Learned
-from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn, observe, start
 from specdash.monitor.polling import CONNECT, GENERATE, HEALTH, LOADS, METRICS, MODELS
 from specdash.monitor.samples import Card, CardProcess, Process
+from specdash.monitor.state import HostState
 from tests.screens.storylog import Load, Piece, load_of, memory_left, when
 from tests.tui.fakes import FakeSource
 
@@ -91,6 +91,11 @@ class Story:
 
     def told(self) -> FakeSource:
         """What the program knows of it at the end."""
+        state, logs = self._seen
+        return FakeSource(state=state, logs=dict(logs), watch_only=self.watch_only)
+
+    @cached_property
+    def _seen(self) -> tuple[HostState, dict[str, LogBuffer]]:
         memory, keeper = start(self.target, default_rules()), LogKeeper()
         for frame in self._frames():
             before, memory = memory, observe(memory, frame)
@@ -98,7 +103,8 @@ class Story:
                 memory = learn(memory, KEY, self.learned)
             if isinstance(frame, Log):
                 keeper.keep(frame, before, memory)
-        return FakeSource(state=memory.picture, logs=_logs(keeper, memory), watch_only=self.watch_only)
+        buffers = {server.key: keeper.of(memory, server.key) for server in memory.servers}
+        return memory.picture, {key: log for key, log in buffers.items() if log is not None}
 
     def _frames(self) -> Iterator[AnyFrame]:
         met = self.until - WATCHED_S if self.met is None else self.met
@@ -267,7 +273,3 @@ class Story:
         for name, counts in buckets.items():
             lines += [f'sglang:{name}_seconds_bucket{{le="{le}"}} {many}' for le, many in counts.items()]
         return "\n".join([*lines, f"sglang:time_to_first_token_seconds_count {done}"])
-
-
-def _logs(keeper: LogKeeper, memory: Memory) -> dict[str, LogBuffer]:
-    return {server.key: log for server in memory.servers if (log := keeper.of(memory, server.key))}

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
+from functools import cache
 from typing import NamedTuple
 
 from tests.monitor.logs_of import told
@@ -26,6 +27,7 @@ class Piece(NamedTuple):
     data: bytes
 
 
+@cache
 def pieces(name: str, ranks: int = 8) -> tuple[Piece, ...]:
     """A log under tests/data/logs/sglang of eight ranks, as it is written by so many."""
     out: list[Piece] = []

@@ -120,7 +120,8 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
     if named is not None and named[1].watch:
         given["watch"] = True
     keys = key_commands(profile, named[0] if named else None)
-    options = options_from(given, prompter=ask_on_terminal(), keys=keys)
+    others = () if named else tuple(profile.hosts)
+    options = options_from(given, prompter=ask_on_terminal(), keys=keys, others=others)
     session = open_source(named[1].target if named else target, options)
     async with contextlib.AsyncExitStack() as stack:
         await stack.enter_async_context(_connected(session))

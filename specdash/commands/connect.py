@@ -132,7 +132,8 @@ def _open(
     from specdash.session.live import open_source
 
     if named is None:
-        return open_source(target, options_from(given, stage.prompter, **more))
+        others = tuple(profile.hosts)
+        return open_source(target, options_from(given, stage.prompter, others=others, **more))
     watch = given["watch"] or named[1].watch
     options = options_from(
         {**given, "watch": watch},

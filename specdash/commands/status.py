@@ -39,10 +39,13 @@ def command(target: str, **given: Any) -> None:
     from specdash.reports.look import describe
     from specdash.session.live import open_source
 
-    named = load(given["profile"]).host_of(target)
+    profile = load(given["profile"])
+    named = profile.host_of(target)
     if named is not None:
         given["watch"] = given["watch"] or named[1].watch
-    source = open_source(named[1].target if named else target, options_from(given, ask_on_terminal()))
+    others = () if named else tuple(profile.hosts)
+    options = options_from(given, ask_on_terminal(), others=others)
+    source = open_source(named[1].target if named else target, options)
     refused = asyncio.run(_look(source))
     state = _only(source.state, given["server"]) if refused is None else source.state
     if refused is not None:

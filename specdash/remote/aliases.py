@@ -28,9 +28,9 @@ def aliases(files: Iterable[Path], *, depth: int = 0) -> Iterator[str]:
                     yield from aliases(_included(value, file.parent), depth=depth + 1)
 
 
-def nearest(name: str, files: Iterable[Path]) -> str | None:
-    """The alias that was probably meant; None where none is like it, or it is one."""
-    known = sorted(set(aliases(files)))
+def nearest(name: str, files: Iterable[Path], others: Iterable[str] = ()) -> str | None:
+    """The alias, or the other name, that was probably meant; None where none is like it, or it is one."""
+    known = sorted({*aliases(files), *others})
     if name in known:
         return None
     by_small = {alias.lower(): alias for alias in known}

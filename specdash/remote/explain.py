@@ -30,7 +30,7 @@ def explain(
     if isinstance(error, asyncssh.DisconnectError):
         return _disconnected(error, host, hop, login)
     if isinstance(error, socket.gaierror):
-        meant = nearest(hop.host, hop.config)
+        meant = nearest(hop.host, hop.config, hop.others)
         advice = f"did you mean {meant}?" if meant else FAILURES["ssh_no_address"].usual
         return failure("ssh_no_address", host=host, detail=error.strerror or detail, advice=advice)
     if isinstance(error, ConnectionRefusedError):

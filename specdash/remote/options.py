@@ -24,6 +24,8 @@ class LinkOptions:
     """Let OpenSSH's own client carry the link: ControlMaster, FIDO, GSSAPI."""
     sudo: bool = False
     """Start the agent by ``sudo``, with its password if need be; where that is refused, without: say why."""
+    others: tuple[str, ...] = ()
+    """Names beside those of the ssh configuration that a mistyped one may have meant: the profile's hosts."""
     agent: Mapping[str, Any] = field(default_factory=dict)
     """Handed to the agent's ``main`` as its options: ``{"watch": true}``."""
     block: bytes | None = None

@@ -73,6 +73,8 @@ class Hop:
     proxy_command: str | None
     config: tuple[Path, ...]
     """The files for asyncssh to read the rest from."""
+    others: tuple[str, ...] = ()
+    """See ``LinkOptions``."""
     chosen_host_key_algs: bool = False
     chosen_ciphers: bool = False
     chosen_compression: bool = False
@@ -116,7 +118,7 @@ def resolve(target: Target, options: LinkOptions) -> list[Hop]:
             raise TargetError(f"--identity: there is no file {options.identity}")
         last = hops[-1]
         hops[-1] = replace(last, identities=(options.identity.expanduser(), *last.identities))
-    return [*(replace(hop, jump=True) for hop in hops[:-1]), hops[-1]]
+    return [*(replace(hop, jump=True) for hop in hops[:-1]), replace(hops[-1], others=options.others)]
 
 
 def _hops(target: Target, jump: str | None, files: tuple[Path, ...], depth: int) -> list[Hop]:

@@ -66,6 +66,8 @@ class SessionOptions:
     """``watch`` is the profile's word, not the command line's: it can be taken back."""
     hands: Callable[[Session], Operations] | None = None
     """Makes what may be done to the host, where a profile has a say in it."""
+    others: tuple[str, ...] = ()
+    """Names of the profile's hosts, one of which a mistyped target may have meant."""
     keys: Commands = field(default_factory=dict)
     """Which variables hold a key that a command on this machine prints (``specdash.profile.keys``)."""
 
@@ -282,6 +284,7 @@ def _link_options(options: SessionOptions) -> LinkOptions:
         jump=options.jump,
         via_openssh=options.via_openssh,
         sudo=options.sudo,
+        others=options.others,
         agent={"watch": options.watch, "probe": options.probe, "version": __version__},
     )
 

@@ -57,10 +57,10 @@ def test_a_target_may_be_a_host_of_the_profile(opened: list[tuple[str, Any]], tm
     profile.write_text('schema = 1\n[hosts.night]\ntarget = "root@gpubox"\nwatch = true\n')
     CliRunner().invoke(root, ["status", "night", "--profile", str(profile)])
     CliRunner().invoke(root, ["status", "elsewhere", "--profile", str(profile)])
-    assert [(target, options.watch) for target, options in opened] == [
-        ("root@gpubox", True),
-        ("elsewhere", False),
-    ]
+    assert [(target, options.watch, options.others) for target, options in opened] == [
+        ("root@gpubox", True, ()),
+        ("elsewhere", False, ("night",)),
+    ], "whoever mistypes a host of the profile is told of it"
 
 
 @pytest.mark.usefixtures("opened")

@@ -64,5 +64,8 @@ def test_a_name_without_an_address_comes_with_the_alias_that_was_meant(tmp_path:
     assert str(error) == (
         "root@gpubix: the name does not resolve (Name or service not known) (did you mean gpubox?)"
     )
+    profile = LinkOptions(ssh_config=path, others=("night-rig",))
+    error = explain(socket.gaierror(-2, "unknown"), resolve(parse_target("nightrig"), profile)[-1])
+    assert str(error).endswith("(did you mean night-rig?)"), "a host of the profile"
     other = resolve(parse_target("nosuchhost"), LinkOptions(ssh_config=path))[-1]
     assert "check the spelling" in str(explain(socket.gaierror(-2, "unknown"), other))

@@ -59,6 +59,14 @@ def test_every_command_that_a_page_names_can_be_given_as_it_stands(topic: str) -
         check_command_line(quoted or shown_, whole=not quoted)
 
 
+def test_every_command_of_the_readme_can_be_given_as_it_stands() -> None:
+    blocks = re.findall(r"^```sh\n(.*?)^```", (ROOM.parent / "README.md").read_text("utf-8"), re.M | re.S)
+    commands = [line for block in blocks for line in re.findall(r"(?:^|/)(specdash .+)$", block, re.M)]
+    assert len(commands) > 12
+    for line in commands:
+        check_command_line(line)
+
+
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_key_and_option_that_a_page_names_exists(topic: str) -> None:
     labels = {label for action in ACTIONS if action.available for label in action.label.split()}

@@ -11,7 +11,7 @@ from textual.selection import Selection
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.lens import LogLens
 from specdash.logs.pattern import searched
-from specdash.tui.paint import text_of
+from specdash.tui.paint import Span, text_of
 from specdash.tui.themes import own_variables
 from specdash.tui.widgets import logslices
 from specdash.tui.widgets.logline import hits, time_text
@@ -68,6 +68,18 @@ def filled(many: int = 100) -> LogBuffer:
     buffer = LogBuffer()
     buffer.append(numbered(range(1, many + 1)))
     return buffer
+
+
+async def test_a_view_that_is_held_stays_where_it_is_when_its_file_cannot_be_read_for_a_moment() -> None:
+    app = Viewer(filled())
+    async with app.run_test(size=(30, 10)) as pilot:
+        app.view.jump(5)
+        await pilot.pause()
+        shown = app.shown
+        for words in ("no answer from the file system for 10 s", "no answer from the file system for 20 s"):
+            app.view.look(app.buffer, NOW, ((Span(words),),))
+            await pilot.pause()
+        assert (app.view.follow, app.view.current, app.shown) == (False, 5, shown)
 
 
 async def test_it_follows_the_newest_line_until_scrolled_up_and_again_at_the_end() -> None:

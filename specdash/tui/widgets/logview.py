@@ -44,11 +44,12 @@ class LogView(LogPaint, can_focus=True):
     def look(self, buffer: LogBuffer | None, now: float, empty: tuple[Row, ...] = ()) -> None:
         """Show another log, or what is new in this one."""
         self.now = now
-        if buffer is not self.buffer or empty != self.empty:
-            if buffer is not self.buffer:
-                self.lens = self.lens_for(buffer) if buffer is not None else None
-            self.empty = empty
+        if buffer is not self.buffer:
+            self.lens = self.lens_for(buffer) if buffer is not None else None
             self.current, self.follow, self._seen = None, True, ()
+            self.repaint()
+        if empty != self.empty:
+            self.empty = empty
             self.repaint()
         if buffer is None:
             self.virtual_size = Size(self.cells, 0)

@@ -18,7 +18,10 @@ from specdash.tui.paint import Row
 from specdash.tui.themes import load_file, own_variables, shipped_folder
 from specdash.tui.widgets.gpulines import card_row, half_row, number, summary_rows
 from specdash.tui.widgets.planrows import TONES
-from tests.tui import pieces
+from tests.screens.photo import photograph
+from tests.tui import fakes, pieces, states
+from tests.tui.conftest import Make
+from tests.tui.reading import settle
 
 AA = 4.5
 """WCAG 2.1, 1.4.3: the least contrast of text."""
@@ -155,3 +158,28 @@ def test_a_button_that_cannot_be_pressed_yet_has_the_colour_that_is_judged_above
     (rule,) = re.findall(r"\.dialog Button:disabled \{([^}]*)\}", sheet)
     assert " opacity: 100%" in rule
     assert "text-opacity: 100%" in rule, "the library would draw it with 60 % of that"
+
+
+@pytest.mark.parametrize(
+    ("keys", "front"),
+    [((), "*"), (("question_mark",), "Page"), (("colon", "down"), "CommandList, CommandInput")],
+)
+async def test_at_high_contrast_every_word_as_it_is_painted_has_seven_to_one(
+    keys: tuple[str, ...], front: str, make_app: Make
+) -> None:
+    application = make_app(fakes.source(states.stalled()), theme="high-contrast")
+    async with application.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        for key in keys:
+            await pilot.press(key)
+            await settle(pilot)
+        places = [widget.region for widget in application.screen.query(front)]
+        read = {
+            (cell.ink.split()[-1], cell.ground)
+            for y, line in enumerate(photograph(application))
+            for x, cell in enumerate(line)
+            if cell.char.isalnum() and any(place.contains(x, y) for place in places)
+        }
+        assert len(read) > 2
+        faint = [pair for pair in read if contrast(*map(Color.parse, pair)) < AAA]
+        assert faint == []

@@ -7,6 +7,7 @@ import os
 import stat as modes
 
 from specdash.agent import wire
+from specdash.agent.patience import NoAnswer, Patience
 from specdash.agent.processes import user_name
 from specdash.agent.records import in_words
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 MOST = 512 * 1024
 """Bytes of one answer: with base64 it stays below the 1 MiB that a line may have."""
 MOST_ENTRIES = 2000
+STAT_LIMIT, READ_LIMIT = 5.0, 20.0
+"""Seconds in which a file system answers, or it is given up: a dead one would hold the request for ever."""
 LONGEST_INDEX = 64 << 20
 KINDS = (
     (modes.S_ISREG, "file"),
@@ -83,6 +86,14 @@ def facts(acts: "Acts", found: os.stat_result) -> "Json":
 
 def read_file(acts: "Acts", request: "Json") -> "Json":
     """The verb. A file that is not there is an answer, too: ``exists`` is false."""
+    patience = Patience(READ_LIMIT)
+    try:
+        return patience.call(_read, acts, request)
+    finally:
+        patience.close()
+
+
+def _read(acts: "Acts", request: "Json") -> "Json":
     place = Place(request["path"])
     limit = min(MOST, max(0, int(request.get("limit") or MOST)))
     offset = max(0, int(request.get("offset") or 0))
@@ -115,9 +126,22 @@ def read_file(acts: "Acts", request: "Json") -> "Json":
 
 
 def stat_files(acts: "Acts", request: "Json") -> "Json":
-    """The verb. One row for each path, in the order of the request."""
+    """The verb. One row for each path, in the order of the request; one that hangs ends the looking."""
     head = min(4096, max(0, int(request.get("head", 64))))
-    return {"files": [_about(acts, path, head) for path in request["paths"]]}
+    patience = Patience(STAT_LIMIT)
+    try:
+        return {"files": [_patiently(patience, acts, path, head) for path in request["paths"]]}
+    finally:
+        patience.close()
+
+
+def _patiently(patience: Patience, acts: "Acts", path: object, head: int) -> "Json":
+    try:
+        if patience.unanswered:
+            raise NoAnswer
+        return patience.call(_about, acts, path, head)
+    except NoAnswer:
+        return {"path": path, "exists": False, "error": "no answer from the file system"}
 
 
 def _about(acts: "Acts", path: object, head: int) -> "Json":

@@ -119,7 +119,7 @@ def files(found: Sequence[Stat]) -> Iterator[Line]:
     """What is wanted after the start is there before it: a benchmark found missing later costs the start."""
     for stat in found:
         if not stat.exists:
-            yield bad("files", f"{stat.path} is missing", "put it there first")
+            yield bad("files", named(stat.path, stat.error or "no such file"), "put it there first")
         elif not stat.readable:
             yield bad("files", f"{stat.path} cannot be read by us", "chmod, or the right user")
         elif stat.kind == "file" and not stat.size:

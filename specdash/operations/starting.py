@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from specdash.errors import RequestError
@@ -151,6 +153,6 @@ async def ask(ctx: Context, work: Ask) -> Outcome:
     try:
         await ctx.hands.one_token(request, ctx.token())
     except RequestError as error:
-        hint = " (it wants a key: api_key_env in the profile)" if "40" in error.message else ""
+        hint = " (it wants a key: api_key_env in the profile)" if re.search("40[13]", error.message) else ""
         return Outcome(state="failed", evidence=f"no token: {error.message}{hint}")
     return Outcome(evidence=f"a token came back after {ctx.clock.monotonic() - began:.1f} s")

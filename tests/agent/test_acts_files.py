@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from specdash.agent import rewrite, wire
+from specdash.agent import files, rewrite, wire
 from specdash.agent.acts import Acts
 from specdash.agent.host import Host
 from specdash.agent.records import Record
@@ -87,6 +87,31 @@ def test_a_pipe_is_not_waited_for(hands: Hands, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     assert "not a plain file" in hands.refusal("read_file", path=str(tmp_path / "pipe"))
     assert "not a plain file" in hands.refusal("read_file", path=str(tmp_path))
+
+
+def test_a_file_system_that_hangs_holds_no_request(
+    tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of the very server that is to be killed may lie on it."""
+    answers, hangs, stat = threading.Event(), str(tmp_path / "dead"), os.stat
+
+    def hanging(path: Any, *more: Any, **named: Any) -> os.stat_result:
+        if str(path) == hangs:
+            answers.wait(10)
+        return stat(path, *more, **named)
+
+    monkeypatch.setattr(files, "STAT_LIMIT", 0.1)
+    monkeypatch.setattr(files, "READ_LIMIT", 0.1)
+    monkeypatch.setattr(os, "stat", hanging)
+    monkeypatch.setattr(files, "open_file", lambda path: hanging(hangs))
+    asked = {"paths": [hangs, str(config)], "head": 0}
+    try:
+        rows = files.stat_files(_here(tmp_path), asked)["files"]
+        assert [row["error"] for row in rows] == ["no answer from the file system"] * 2
+        with pytest.raises(OSError, match="no answer"):
+            files.read_file(_here(tmp_path), {"path": hangs})
+    finally:
+        answers.set()
 
 
 def test_facts_for_a_check_before_a_launch(hands: Hands, config: Path) -> None:

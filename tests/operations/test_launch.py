@@ -274,6 +274,12 @@ async def test_a_server_that_answers_no_token_is_not_called_ready(host: FakeHost
     assert plan.steps[-1].evidence == "no token: status 401 (it wants a key: api_key_env in the profile)"
 
 
+async def test_no_key_is_asked_for_where_none_is_wanted(host: FakeHost, carry: Carry) -> None:
+    host.token_error = "status 404"
+    plan = await carry(await launching.prepare(host, WISH))
+    assert plan.steps[-1].evidence == "no token: status 404"
+
+
 async def test_a_found_server_is_started_again_as_it_was(host: FakeHost, carry: Carry) -> None:
     found = sglang(host, log=LogSource(path="/var/log/s.log", kind="file", says="x"), version="0.5.16")
     sight = await look(Hands(host), found)

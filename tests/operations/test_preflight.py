@@ -223,7 +223,7 @@ async def test_files_that_are_wanted_after_the_start_are_looked_for_before_it(ho
     found = await lines(host, files=("/tmp/benchmark_eagle3.py", "/tmp/other.py"))
     assert of(found, "files") == [
         "✓ files: /tmp/benchmark_eagle3.py, 5518 bytes",
-        "✖ files: /tmp/other.py is missing — put it there first",
+        "✖ files: /tmp/other.py: no such file — put it there first",
     ]
 
 

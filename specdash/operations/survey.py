@@ -13,6 +13,7 @@ import msgspec
 
 from specdash.errors import RequestError
 from specdash.monitor.servers import SHELLS
+from specdash.monitor.spans import count
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.acts import Acts, Hands
 from specdash.operations.freeing import indexes, is_clean, key_of
@@ -80,6 +81,9 @@ async def survey(acts: Acts, outside: Acts | None = None) -> Survey:
             way = " (`kill` ends it)" if holder.pid in serving else ""
             listed.append(f"{holder.pid}  {holder.name}: {why}{way}")
     warnings = [closed_to_us(found.denied, found.closed)] if found.denied else []
+    if found.unanswered:
+        many = count(found.unanswered, "process", "processes")
+        warnings.append(f"{many} did not answer when looked into: what hangs in the kernel may hold a card")
     dirty = [gpu for gpu in state.gpus if is_clean(gpu) is False and not _used(gpu, serving)]
     explained = {index for one in offered for index in one.gpus}
     hidden = [gpu for gpu in dirty if gpu.card.index not in explained]

@@ -249,6 +249,13 @@ async def test_a_server_that_lives_outside_this_container_is_only_named(host: Fa
     assert "40000  sglang::scheduler_TP9 outside: belongs to sglang:30001" in seen.listed
 
 
+async def test_whoever_hangs_and_was_not_seen_is_counted(host: FakeHost) -> None:
+    known = host.do_holders
+    host.do_holders = lambda request: {**known(request), "unanswered": 2}  # type: ignore[method-assign]
+    plan = await clean.prepare(host)
+    assert any(line.startswith("2 processes did not answer when looked into") for line in plan.warnings)
+
+
 async def test_a_clean_host_needs_nothing_but_a_look(host: FakeHost, carry: Carry) -> None:
     plan = await carry(await clean.prepare(host))
     assert titles(plan) == ["verify that GPU 0, 1 are clean"]

@@ -246,9 +246,9 @@ class Session:
     def _end(self, error: Exception) -> None:
         """Nothing more is heard, and no age grows any more: what is shown must not look as if it lived."""
         picture = self._memory.picture
-        over = f"specdash's own error ({type(error).__name__}): this host is no longer watched"
-        link = msgspec.structs.replace(picture.link, state="lost", reason=over, heard_at=picture.now)
-        picture = msgspec.structs.replace(picture, link=link, over=over)
+        reason = f"specdash's own error ({type(error).__name__}): this host is no longer watched"
+        link = msgspec.structs.replace(picture.link, state="lost", reason=reason, heard_at=None)
+        picture = msgspec.structs.replace(picture, link=link, over="specdash failed here")
         self._memory = msgspec.structs.replace(self._memory, picture=picture)
         self._listeners.tell()
 

@@ -33,7 +33,9 @@ def write(name: str, data: bytes) -> Path:
     path = state_folder() / name
     part = path.with_name(f".{name}.{os.getpid()}")
     descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(data)
-    part.replace(path)
-    return path
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+        return part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

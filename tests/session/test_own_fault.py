@@ -7,6 +7,8 @@ import pytest
 from specdash.monitor.frames import Link
 from specdash.remote.target import parse_target
 from specdash.session.live import Session, SessionOptions
+from specdash.tui.paint import text_of
+from specdash.tui.widgets.linkpanels import over_row
 from tests.monitor.frames_of import hello
 
 
@@ -25,5 +27,7 @@ async def test_what_was_seen_is_old_and_says_that_nobody_looks_any_more(
         await session.run()
     state = session.state
     assert state.old
-    assert state.over == "specdash's own error (ZeroDivisionError): this host is no longer watched"
-    assert state.link.heard_at == 100.0
+    assert state.link.reason == "specdash's own error (ZeroDivisionError): this host is no longer watched"
+    banner = text_of(over_row(state, 80))
+    assert banner.startswith(" ▌ specdash failed here, ")
+    assert banner.endswith("on the host's clock   q quits")

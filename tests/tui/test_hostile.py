@@ -56,7 +56,7 @@ def poisoned(state: HostState, text: str) -> HostState:
             parallel=text,
             truth=text,
             log=LogSource(path=text, kind="file", says=text),
-            rail=tuple(msgspec.structs.replace(i, title=text, note=text) for i in server.rail),
+            rail=tuple(msgspec.structs.replace(i, title=text) for i in server.rail),
             steps=tuple(msgspec.structs.replace(s, title=text, detail=text) for s in server.steps),
             lamps=tuple(msgspec.structs.replace(lamp, value=text) for lamp in server.lamps),
             figures=msgspec.structs.replace(server.figures, source=text),

@@ -91,7 +91,7 @@ def alpha(length: float, steps: int) -> float | None:
 
 
 def line(spec: Speculation) -> str:
-    """``accept 2.41 of at most 4 · cycle 40.2 ms, plain step 12.1 ms · break-even 3.32 · decode alone …``.
+    """``accept 2.41 of at most 4 · cycle 40.2 ms, plain step 12.1 ms · break-even 3.32 · decode …``.
 
     That last is the speed of one stream while it decodes: the wait for its first token is not in it, and
     what all streams make together in a second, which tables compare, is another thing.
@@ -104,7 +104,7 @@ def line(spec: Speculation) -> str:
     if spec.break_even is not None and spec.step_ms is not None and spec.speed_up is not None:
         change = f"{100 * (spec.speed_up - 1):+.1f} %".replace("-", "−")
         parts[-1] += f", plain step {spec.step_ms:.1f} ms"
-        parts += [f"break-even {spec.break_even:.2f}", f"decode alone, without TTFT, {change}"]
+        parts += [f"break-even {spec.break_even:.2f}", f"decode without TTFT {change}"]
     return " · ".join(parts)
 
 

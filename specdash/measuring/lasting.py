@@ -95,8 +95,9 @@ def _pace(
     kept = None
     if runs:
         best, name = runs[-1].run, _name(runs[-1])
+        other = "" if runs[-1].variant == variant else f" ({runs[-1].variant})"
         streams = best.concurrency or 1
-        kept = Pace(best.output_tok_s or 0.0, streams, f"of {name} with {count(streams, 'stream')}")
+        kept = Pace(best.output_tok_s or 0.0, streams, f"of {name}{other} with {count(streams, 'stream')}")
     if kept is not None and kept.streams == load.streams:
         return kept
     return (_own(server, now) if server is not None else None) or kept

@@ -31,7 +31,7 @@ def test_the_storys_night() -> None:
     assert (spec.break_even, spec.speed_up) == pytest.approx((3.30, 0.727), abs=0.001)
     assert line(spec) == (
         "accept 2.40 of at most 4 · cycle 40.0 ms, plain step 12.1 ms · break-even 3.30"
-        " · decode alone, without TTFT, −27.3 %"
+        " · decode without TTFT −27.3 %"
     )
     assert finding(spec) == "it does not pay: needs a draft accepted 87 % of the time, has about 66 %"
 

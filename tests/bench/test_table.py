@@ -62,7 +62,7 @@ def test_the_storys_table() -> None:
         "  baseline  5   82.5  81.9–83.0             –  baseline",
         "  eagle3-3  5   60.2  59.3–60.9  −27.1 % ±4.2  slower, provisional",
         "      accept 2.40 of at most 4 (p .68 .45 .27) · cycle 39.5 ms, plain step 12.0 ms"
-        " · break-even 3.29 · decode alone, without TTFT, −27.0 %",
+        " · break-even 3.29 · decode without TTFT −27.0 %",
         "    ▲ it does not pay: needs a draft accepted 87 % of the time, has about 66 %",
         "      likely cause: a cycle costs 3.3 plain steps: verifying is dear here, not the draft's guesses",
         "      1 launch each: the next launch may differ; the interval allows ±2.0 % for that,"

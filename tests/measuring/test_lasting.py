@@ -59,6 +59,11 @@ def test_the_newest_run_with_as_many_streams_tells() -> None:
     assert words(LOAD, *known) == "how long: about 6 min, at the 71.0 tok/s of run 12 with 1 stream"
 
 
+def test_a_run_of_another_variant_is_called_so() -> None:
+    assert "of run 2 with 1 stream" in words(LOAD, kept(2, 71.0), kept(3, 90.0, variant="eagle3-3"))
+    assert "of run 3 (eagle3-3) with 1 stream" in words(LOAD, kept(3, 90.0, variant="eagle3-3"))
+
+
 def test_a_run_with_other_streams_gives_the_longest_it_can_take() -> None:
     more = replace(LOAD, concurrency=8, requests=30)
     # 46 requests, three times: 35,328 tokens, and eight streams are together no slower than one.

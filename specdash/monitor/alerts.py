@@ -254,12 +254,9 @@ LOST = {
 
 def _of_card(gpu: Gpu, at: float) -> Iterator[Alert]:
     card = gpu.card
-    dead = next((owner for owner in gpu.owners if owner.ended), None)
-    if gpu.orphan_mib or dead is not None:
-        mib, whose = gpu.orphan_mib or 0, "no known process"
-        if not mib and dead is not None:
-            mib, whose = dead.mib or 0, f"what pid {dead.pid}, which has ended, forked"
-        text = f"GPU {card.index}: {mib / 1024:.1f} GiB held by {whose}"
+    if gpu.orphan_mib:
+        gib = gpu.orphan_mib / 1024
+        text = f"GPU {card.index}: {gib:.1f} GiB held by no known process"
         key = f"gpu:{card.uuid or card.index}/orphan"
         yield Alert(key=key, at=at, severity="warning", text=text, next_key="gpu.clean")
     if card.error in LOST:

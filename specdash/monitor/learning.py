@@ -199,14 +199,14 @@ def time_left(
     phase = reading.phase or course.phase
     if learned is None or not learned.whole or phase == "serving" or course.ready_at is not None:
         return None
-    spent = _spent(course, reading, phase, now)
+    spent = time_spent(course, reading, phase, now)
     if spent is None:
         return None
     here = max(0.0, learned.usual_s.get(phase, 0.0) - spent)
     return here + sum(usual for other, usual in learned.usual_s.items() if order[other] > order[phase])
 
 
-def _spent(course: Course, reading: LogReading, phase: Phase, now: float) -> float | None:
+def time_spent(course: Course, reading: LogReading, phase: Phase, now: float) -> float | None:
     """Seconds in this phase so far: watched, else by the log's own clock and its silence since."""
     if course.since is not None and course.phase == phase:
         before = course.laps.get(phase)

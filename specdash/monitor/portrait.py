@@ -9,11 +9,11 @@ from specdash.monitor.alerts import unseen
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.judge import ALONE, judge
 from specdash.monitor.lamps import lamps
-from specdash.monitor.learning import seen_ready, time_left
+from specdash.monitor.learning import seen_ready, time_left, time_spent
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.rail import Drawn, draw, ready_after
-from specdash.monitor.serverparts import Figures, Rank
+from specdash.monitor.serverparts import Figures, RailItem, Rank
 from specdash.monitor.state import Gpu, Server
 from specdash.monitor.truth import sentence
 from specdash.monitor.untold import untold
@@ -71,7 +71,7 @@ def paint(
         truth=sentence(memory, judgement.state, judgement.verdict, judgement.diagnoses, now),
         last_line_at=reading.last_line_at,
         last_progress_at=reading.last_progress_at,
-        rail=drawn.rail,
+        rail=_timed(drawn.rail, memory, now),
         steps=drawn.steps,
         checks=drawn.checks,
         eta_s=_eta(memory, judgement.state, learned, now),
@@ -89,6 +89,20 @@ def paint(
         polls_hidden=memory.polls_hidden,
     )
     return server, drawn
+
+
+def _timed(rail: tuple[RailItem, ...], memory: ServerMemory, now: float) -> tuple[RailItem, ...]:
+    """With how long the phase at work has lasted so far."""
+    phase = memory.reading.phase
+    if memory.gone_at is not None or phase is None or phase == "serving":
+        return rail
+    lasts = time_spent(memory.course, memory.reading, phase, now)
+    return tuple(
+        msgspec.structs.replace(item, took_s=lasts)
+        if item.phase == phase and item.mark in ("active", "failed")
+        else item
+        for item in rail
+    )
 
 
 def _eta(memory: ServerMemory, state: State, learned: Learned | None, now: float) -> float | None:

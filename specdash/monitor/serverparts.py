@@ -55,6 +55,7 @@ class RailItem(msgspec.Struct, frozen=True, kw_only=True):
     mark: Mark
     title: str
     took_s: float | None = None
+    """Of the phase at work: so far, if the server lives."""
     progress: Progress | None = None
     usual_s: float | None = None
     """What it took in earlier good starts of this kind, the median; None: no such start is known."""

@@ -167,6 +167,16 @@ def test_the_rail_says_what_is_usual_and_how_long_it_will_take() -> None:
     assert seen.eta_s == 70 + 30, "20 s of 90 are over, and a capture is to come"
 
 
+def test_the_rail_says_how_long_the_phase_at_work_has_lasted_while_the_server_lives() -> None:
+    def lasted(memory: Memory) -> dict[str, float | None]:
+        return {item.phase: item.took_s for item in only_server(memory).rail if item.mark != "pending"}
+
+    memory = watched(*WATCHED[:2])
+    assert lasted(run(tick(30.0), memory=memory)) == {"dist_init": None, "weights": 20}, "nothing was learnt"
+    dead = run(processes(40.0), processes(42.0), tick(300.0), memory=memory)
+    assert lasted(dead)["weights"] is None, "it does not go on"
+
+
 def test_what_is_late_is_not_said_to_be_ready_soon() -> None:
     memory = watched(*WATCHED[:2])
     memory = learn(memory, memory.servers[0].key, LESSON)

@@ -15,7 +15,7 @@ def test_a_start_of_a_known_kind_is_said_to_take_as_long_as_usual() -> None:
     memory = watched(*WATCHED[:2])
     memory = run(tick(30.0), memory=learn(memory, memory.servers[0].key, LESSON))
     text = "\n".join(describe(memory.picture))
-    assert "weights (usual 1:30)" in text
+    assert "weights 20 s (usual 1:30)" in text
     assert "ready in about 1:40, by 1 start of this kind" in text
 
 

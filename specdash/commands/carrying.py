@@ -231,7 +231,8 @@ class Narrator:
                 self._active(number, place, step)
             elif step.over and number not in self._ended:
                 self._ended.add(number)
-                say(f"{_MARKS[step.state]} {place}: {clean_line(step.evidence)}")
+                how = "" if step.state == "done" else f", {step.state}"  # in a word: it is read aloud, too
+                say(f"{_MARKS[step.state]} {place}{how}: {clean_line(step.evidence)}")
                 for note in step.notes:
                     if note not in step.preview:
                         say(f"    {clean_line(note)}")
@@ -241,7 +242,7 @@ class Narrator:
         begun = self._begun.setdefault(number, now)
         if number not in self._announced and now - begun >= MOMENT_S:
             self._announced.add(number)
-            say(f"▸ {place}")
+            say(f"▸ {place}: begins")
             self._told_at = now - TELL_EVERY_S
         if number in self._announced and step.evidence and now - self._told_at >= TELL_EVERY_S:
             left = f", {max(0, round(step.until - time.time()))} s left" if step.until is not None else ""

@@ -132,7 +132,7 @@ class Headless:
                 f"step {index + 1} of {run.name} has failed, “{step.title}”{why}",
                 "the same command with --retry, --skip or --abort goes on",
             )
-        say(f"✖ step {index + 1} of {run.name} has failed, “{step.title}”{why}")
+        say(f"step {index + 1} of {run.name} has failed, “{step.title}”: what now?")
         answer = await chosen("retry, skip, abort, or later", ("retry", "skip", "abort", "later"), "later")
         if answer == "later":
             raise Stopped(
@@ -147,10 +147,15 @@ class Headless:
 
 
 class Teller:
-    """Tells a run line by line: each step when it begins and ends, its passing word now and then."""
+    """Tells a run line by line: each step when it begins and ends, its passing word now and then.
 
-    def __init__(self) -> None:
+    Each line says in a word what its glyph says: it is read aloud, too.
+    """
+
+    def __init__(self, run: Run) -> None:
         self._told: dict[int, str] = {}
+        self._known = {index: len(step.evidence) for index, step in enumerate(run.steps)}
+        """So much of each step's evidence is from before, or was told."""
         self._at = 0.0
 
     def tell(self, run: Run) -> None:
@@ -162,13 +167,14 @@ class Teller:
             word = f"{step.state} {step.started}"
             if step.state == "active" and self._told.get(index) != word:
                 self._told[index] = word
-                say(f"▸ {place}")
+                say(f"{MARKS[step.state]} {place}: begins")
                 self._at = time.monotonic()
             elif step.over and self._told.get(index) not in (None, word):
                 self._told[index] = word
-                say(f"{MARKS[step.state]} {place}")
-                for seen in step.evidence:
+                say(f"{MARKS[step.state]} {place}: {step.state}")
+                for seen in step.evidence[self._known.get(index, 0) :]:
                     say(f"    {clean_line(seen.text)}")
+                self._known[index] = len(step.evidence)
             elif step.state == "active" and step.evidence and time.monotonic() - self._at > TELL_EVERY_S:
                 self._at = time.monotonic()
                 say(f"    {clean_line(step.evidence[-1].text)}")
@@ -178,7 +184,7 @@ class Teller:
 
 async def perform(here: Scene, conductor: Conductor, run: Run) -> Run:
     """Carry it out; a link that stays lost ends this, and the same command goes on later."""
-    teller = Teller()
+    teller = Teller(run)
     work = asyncio.create_task(conductor.carry_out(run, teller.tell))
     watch = asyncio.create_task(link_is_lost(here))
     try:

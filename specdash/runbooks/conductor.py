@@ -14,7 +14,7 @@ from specdash.operations.offers import Operations
 from specdash.runbooks.doing import LOOK_S, Bench, Decision, Doing, NotAgreed, Outcome, Person, begin
 from specdash.runbooks.kinds import do
 from specdash.runbooks.observed import Known, by_others
-from specdash.runbooks.runs import Run, RunFile, Runs, RunStep
+from specdash.runbooks.runs import BY_HAND, Run, RunFile, Runs, RunStep
 from specdash.runbooks.samples import Sample, news, sample_of
 from specdash.runbooks.steps import Seen
 from specdash.sanitise import clean_line
@@ -159,7 +159,7 @@ class Conductor:
                 index, "tried again", state="pending", started=None, ended=None, plan="", tries=step.tries + 1
             )
         elif decision == "skip":
-            self._see(index, "skipped by hand", state="skipped", ended=self._clock.wall())
+            self._see(index, BY_HAND, state="skipped", ended=self._clock.wall())
         else:
             self._skip_rest("aborted")
             self._tell(_why(self._now, "aborted"))

@@ -13,13 +13,14 @@ from specdash.errors import RequestError, SpecdashError
 from specdash.operations.acts import Hands
 from specdash.operations.plan import Plan, Step
 from specdash.operations.rules import make
-from specdash.operations.runner import Asking, whoami
+from specdash.operations.runner import Asking, reserve, whoami
 from specdash.operations.work import Manage
 from specdash.profile.conditions import parse
 from specdash.runbooks.book import kind_of, seconds
 from specdash.runbooks.doing import LOOK_S, Doing, NotAgreed, Outcome
 from specdash.runbooks.holds import holds
 from specdash.runbooks.operating import operate
+from specdash.runbooks.runs import BY_HAND
 
 RUN_S = 600.0
 """How long a command may take, where the step does not say."""
@@ -75,6 +76,10 @@ async def manual(doing: Doing) -> Outcome:
 async def notify(doing: Doing) -> Outcome:
     """Ring, and say it."""
     words = doing.step.spec.notify or ""
+    before = doing.run.steps[: doing.index]
+    skipped = sum(bool(step.evidence) and step.evidence[-1].text == BY_HAND for step in before)
+    if skipped:  # the words were written for a run that did all of it
+        words = f"{words} ({skipped} of {len(doing.run.steps)} steps {BY_HAND})"
     doing.person.rings(words)
     return Outcome("done", (f"said: {words}",))
 
@@ -89,13 +94,7 @@ async def run(doing: Doing) -> Outcome:
         if not await doing.person.agrees(command_plan(doing, limit)):
             raise NotAgreed("not agreed to: nothing was done")
         doing.keep(result={**doing.step.result, "agreed": True})
-    what = f"runbook {doing.run.name}"
-    lock = await hands.lock(whoami(), what)
-    if not lock.held and lock.by is not None and lock.by.who == whoami():
-        lock = await hands.lock(whoami(), what, take=True)
-    if not lock.held:
-        by = f"{lock.by.who} is at work on this host ({lock.by.what})" if lock.by else "the host is reserved"
-        return Outcome("failed", (f"{by}: one operation at a time",))
+    await reserve(hands, whoami(), f"runbook {doing.run.name}")
     try:
         answer = await hands.run(spec.run or (), token, limit)
     except RequestError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from specdash.errors import SpecdashError
-from specdash.operations.checks import passes
+from specdash.operations.checks import passes, told
 from specdash.operations.plan import Plan
 from specdash.operations.work import Free
 from specdash.profile.conditions import parse
@@ -51,7 +51,7 @@ async def _preflight(doing: Doing) -> Outcome:
     lines = await doing.operations.check(living, variant=spec.variant, forced=frozenset(spec.force))
     red = [line for line in lines if not passes(line, spec.force)]
     if red:
-        return Outcome("failed", tuple(f"{line.key}: {line.seen}" for line in red))
+        return Outcome("failed", tuple(told(line).partition(" ")[2] for line in red))  # without its glyph
     amber = sum(line.mark == "warning" for line in lines)
     fine = f"{sum(line.mark == 'ok' for line in lines)} fine" + (f", {amber} to know" if amber else "")
     forced = tuple(f"forced: {line.key}: {line.seen}" for line in lines if line.mark == "error")
@@ -67,12 +67,12 @@ async def _follow(doing: Doing) -> Outcome:
     ready = parse("state == 'ready' or state == 'degraded'")
     never = parse("state == 'crashed' or state == 'stopped' or state == 'stalled'")
     while True:
-        told = holds(ready, doing.state, doing.run.server)
-        if told.is_so:
-            return Outcome("done", (f"{told.seen}: somebody else has started it",))
+        now = holds(ready, doing.state, doing.run.server)
+        if now.is_so:
+            return Outcome("done", (f"{now.seen}: somebody else has started it",))
         if (bad := holds(never, doing.state, doing.run.server)).is_so:
             return Outcome("failed", (f"{bad.seen}: a server is there already, and it does not serve",))
-        doing.say(f"{told.seen}: somebody else has started it")
+        doing.say(f"{now.seen}: somebody else has started it")
         await doing.clock.sleep(LOOK_S)
 
 

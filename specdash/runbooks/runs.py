@@ -11,7 +11,7 @@ import contextlib
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 import platformdirs
@@ -26,6 +26,8 @@ from specdash.runbooks.steps import OVER, Seen
 from specdash.sanitise import clean_line
 
 KEPT = 200
+BY_HAND: Final = "skipped by hand"
+"""The evidence of a step behind which a person went on."""
 
 
 class RunStep(msgspec.Struct, frozen=True, kw_only=True):

@@ -106,6 +106,8 @@ def test_a_step_is_told_once_with_its_evidence(capsys: pytest.CaptureFixture[str
     narrator.tell(ended)
     narrator.tell(ended)
     assert capsys.readouterr().err == "✓ 1/1 look: ended\n    a note\n"
+    carrying.Narrator().tell(running.advance(0, state="failed", evidence="it did not"))
+    assert capsys.readouterr().err == "✖ 1/1 look, failed: it did not\n", "in a word: it is read aloud, too"
 
 
 def cli(*arguments: str) -> Any:

@@ -19,7 +19,7 @@ def test_the_time_of_a_run_that_has_stopped_stands_still() -> None:
     step = as_step(failed, lambda _: None)
     assert (step.state, step.seconds) == ("failed", 4.0)
     assert failed.summary() == "night: failed at step 1 of 2, “servers == 1”: 2 servers"
-    assert list(shown(failed))[1] == "  1 ✖ servers == 1 — 2 servers"
+    assert list(shown(failed))[1] == "  1 ✖ failed: servers == 1 — 2 servers"
 
 
 def test_the_document_says_kind_evidence_and_whether_it_is_over() -> None:

@@ -33,11 +33,19 @@ TEACHES = {
 
 
 @click.command(short_help="The dashboard on a simulated host.", epilog="\b\nScenarios:\n" + listed())
-@click.option("--scenario", type=click.Choice(list(SCENARIOS)), default="zombie-live", show_default=True)
+@click.option(
+    "--scenario",
+    type=click.Choice(list(SCENARIOS)),
+    metavar="NAME",
+    default="zombie-live",
+    show_default=True,
+    help="What befalls its server, see below.",
+)
 @click.option(
     "--speed",
     type=Number(min=0, min_open=True, max=2000),
     default=30.0,
+    metavar="X",
     show_default=True,
     help="How fast the host's clock turns until a server serves; it then turns at 1.",
 )

@@ -21,7 +21,12 @@ from specdash.sim.scenarios import SCENARIOS, listed
     help="Port of its sshd; 0 takes a free one.",
 )
 @click.option(
-    "--scenario", type=click.Choice(list(SCENARIOS)), metavar="NAME", default="healthy", show_default=True
+    "--scenario",
+    type=click.Choice(list(SCENARIOS)),
+    metavar="NAME",
+    default="healthy",
+    show_default=True,
+    help="What befalls its server, see below.",
 )
 @click.option(
     "--speed",

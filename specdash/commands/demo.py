@@ -39,7 +39,7 @@ TEACHES = {
     metavar="NAME",
     default="zombie-live",
     show_default=True,
-    help="What befalls its server, see below.",
+    help="What happens, see below.",
 )
 @click.option(
     "--speed",

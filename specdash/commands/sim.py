@@ -26,7 +26,7 @@ from specdash.sim.scenarios import SCENARIOS, listed
     metavar="NAME",
     default="healthy",
     show_default=True,
-    help="What befalls its server, see below.",
+    help="What happens, see below.",
 )
 @click.option(
     "--speed",

@@ -1,4 +1,4 @@
 """Alerts out of the terminal: which, to whom, and how.
 
-May touch: the clock, the network by apprise, a command with an address.
+May touch: the clock, the network, a command with an address.
 """

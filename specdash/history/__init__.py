@@ -1,4 +1,4 @@
 """What stays: benchmarks, learned times, to-dos, recordings.
 
-May touch: the state folder, the file of a recording, a replay's clock.
+May touch: the state folder, recordings, the clock of a replay.
 """

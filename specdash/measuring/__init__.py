@@ -1,4 +1,4 @@
 """Carrying out a benchmark: the load, its course, what is kept.
 
-May touch: the clock, HTTP, a load generator here, a host by requests.
+May touch: the clock, HTTP, a load generator, a host by requests.
 """

@@ -1,4 +1,4 @@
-"""``specdash.toml``: its types, how it is read and checked, its schema.
+"""``specdash.toml``: its types, how it is read, its schema.
 
 May touch: that file, to read it.
 """

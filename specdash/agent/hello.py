@@ -28,14 +28,7 @@ def container(proc: str) -> "str | None":
         for mark, word in (("docker", "docker"), ("kubepods", "kubernetes"), ("lxc", "lxc")):
             if mark in text:
                 return word
-    if os.path.exists(proc + "/1/comm"):
-        try:
-            if procfs.read(proc + "/2/comm").strip() == b"kthreadd":
-                return None
-        except OSError:
-            pass
-        return "pid namespace"  # the machine's own process table has the kernel's threads under pid 2
-    return None
+    return "pid namespace" if sees_the_machine(proc) is False else None
 
 
 def sees_the_machine(proc: str) -> "bool | None":

@@ -16,6 +16,7 @@ from specdash.operations.acts import Acts, Clock, Hands, RealClock
 from specdash.operations.context import Context
 from specdash.operations.journal import Journal, Record
 from specdash.operations.plan import Plan
+from specdash.operations.replies import Lock
 from specdash.operations.work import (
     Ask,
     Check,
@@ -184,16 +185,11 @@ class Runner:
         return [*places, self._outside] if "outside" in wanted and self._outside is not None else places
 
     async def _take_hosts(self, plan: Plan) -> None:
-        """One operation a host. A later one of the same person wins; somebody else's is named."""
-        for hands in self._places(plan):
-            try:
-                lock = await hands.lock(self._who, _what(plan))
-                if not lock.held and lock.by is not None and lock.by.who == self._who:
-                    lock = await hands.lock(self._who, _what(plan), take=True)
-            except RequestError as error:
-                raise SpecdashError(f"the host could not be reserved: {error.message}") from error
-            if not lock.held:
-                raise SpecdashError(_busy(lock.by.who, lock.by.what) if lock.by else "the host is reserved")
+        try:
+            for hands in self._places(plan):
+                await reserve(hands, self._who, _what(plan))
+        except RequestError as error:
+            raise SpecdashError(f"the host could not be reserved: {error.message}") from error
 
     async def _still_ours(self, plan: Plan, boot: str, hands: Hands) -> None:
         """Before each change: the same boot, and nobody has taken the host over. Raises ``RequestError``."""
@@ -204,7 +200,7 @@ class Runner:
             )
         lock = await hands.lock(self._who, _what(plan))
         if not lock.held:
-            raise RequestError(_busy(lock.by.who, lock.by.what) if lock.by else "the host was taken over")
+            raise RequestError(_busy(lock))
 
     def _tell(self, plan: Plan) -> None:
         self.plan = plan
@@ -246,5 +242,18 @@ def _what(plan: Plan) -> str:
     return f"{plan.kind} {plan.subject}"
 
 
-def _busy(who: str, what: str) -> str:
-    return f"{who} is at work on this host ({what}): one operation at a time, wait for it"
+async def reserve(hands: Hands, who: str, what: str) -> None:
+    """One operation a host. A later one of the same person wins; somebody else's is named.
+
+    Raises ``SpecdashError``.
+    """
+    lock = await hands.lock(who, what)
+    if not lock.held and lock.by is not None and lock.by.who == who:
+        lock = await hands.lock(who, what, take=True)
+    if not lock.held:
+        raise SpecdashError(_busy(lock))
+
+
+def _busy(lock: Lock) -> str:
+    by = f"{lock.by.who} is at work on this host ({lock.by.what})" if lock.by else "the host is reserved"
+    return f"{by}: one operation at a time, wait for it"

@@ -20,7 +20,6 @@ ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """How an operator ends a simulated host."""
 
 _PR_SET_CHILD_SUBREAPER = 36
-_STDERR = 2
 
 
 def adopt_orphans() -> None:

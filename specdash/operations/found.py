@@ -41,12 +41,15 @@ def launch_of(state: HostState, sight: Sight) -> Found:
     log, told = _log(server, sight.cwd)
     if told:
         missing.append(told)
+    elsewhere = how == "process" and _elsewhere(sight.manager)
+    if elsewhere:
+        missing.append("its command line: it was given inside a container, and means nothing outside")
     host = state.host
     foreign = bool(server.user and host and server.user != host.user)
     launch = Launch(
         name=server.name,
         engine=server.engine,
-        argv=() if how == "process" and _elsewhere(sight.manager) else sight.argv,
+        argv=() if elsewhere else sight.argv,
         env={} if how != "process" else _environment(sight.env),
         whole_env=how == "process" and sight.env is not None,
         cwd=sight.cwd if how == "process" else None,
@@ -70,7 +73,7 @@ def _way(manager: Manager | None) -> tuple[How, str | None]:
 
 
 def _elsewhere(manager: Manager | None) -> bool:
-    """Its command line means nothing on the host: it was given inside a container."""
+    """It was started inside a container that is not started by its name here."""
     return manager is not None and manager.name in ("docker", "podman", "kubernetes")
 
 

@@ -205,7 +205,9 @@ async def test_a_managed_server_is_stopped_by_its_manager_first(host: FakeHost, 
 async def test_what_podman_started_is_not_started_again_on_the_bare_host(host: FakeHost) -> None:
     found = sglang(host)
     host.files["/proc/100/cgroup"] = f"0::/machine.slice/libpod-{'ab' * 32}.scope/container\n".encode()
-    assert not launch_of(host.state, await look(Hands(host), found)).launch.argv
+    seen = launch_of(host.state, await look(Hands(host), found))
+    assert not seen.launch.argv
+    assert any("inside a container" in words for words in seen.missing)
 
 
 async def test_where_the_manager_refuses_no_signal_is_sent_behind_its_back(

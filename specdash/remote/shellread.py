@@ -240,13 +240,13 @@ class Table:
         while found:
             found = {pid for pid, stat in now.items() if stat.ppid in chosen and pid not in chosen}
             chosen |= found
-        rows = [self._row(pid, now[pid]) for pid in chosen]
+        rows = [self._row(pid, now[pid], now.get(now[pid].ppid)) for pid in chosen]
         return tuple(sorted(rows, key=lambda row: (row.start, row.pid)))
 
     def _started(self, stat: procfs.Stat) -> float:
         return self.booted + stat.start / TICKS
 
-    def _row(self, pid: int, stat: procfs.Stat) -> samples.Process:
+    def _row(self, pid: int, stat: procfs.Stat, parent: procfs.Stat | None) -> samples.Process:
         seen = self.seen.get((pid, stat.start), Seen())
         return samples.Process(
             pid=pid,
@@ -267,6 +267,7 @@ class Table:
             err=seen.err,
             cgroup=seen.cgroup,
             container=procfs.container_of(seen.cgroup or ""),
+            maker=parent.comm if parent is not None and parent.sid == stat.sid else None,
         )
 
 

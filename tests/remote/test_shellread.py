@@ -119,6 +119,14 @@ def test_a_process_of_a_container_says_of_which() -> None:
     assert table.rows(now, [])[0].container == "docker:3f2a00000000"
 
 
+def test_who_started_a_process_is_told_and_who_took_it_in_is_not() -> None:
+    table = Table(0.0, [re.compile("VLLM::")])
+    now = stats([stat(1, 0, 0, comm="init"), stat(10, 1, 5, comm="python3"), stat(11, 10, 6), stat(12, 1, 7)])
+    now[11].sid = now[10].sid
+    table.learn(now, looks([*look(11, "VLLM::EngineCore"), *look(12, "VLLM::EngineCore")]))
+    assert [(row.pid, row.maker) for row in table.rows(now, [])] == [(11, "python3"), (12, None)]
+
+
 def test_memory_is_what_the_kernel_calls_available() -> None:
     seen = machine([b"MemTotal:  2097152 kB", b"MemAvailable:  1048576 kB", b"load 0.5 0.4 0.3 1/2 3"], 7.0)
     assert (seen.ram_used_mib, seen.ram_total_mib, seen.load_1m) == (1024, 2048, 0.5)

@@ -25,7 +25,8 @@ LOST_S = 180.0
 """How long a lost link is waited for in the middle of an operation."""
 TAKEN_UP_WITHIN_S = 1800.0
 """A plan that was cut off longer ago is not taken up by itself."""
-TELL_EVERY_S = 5.0
+TELL_EVERY_S, SELDOM_S = 5.0, 30.0
+"""So often a word is told of a step at work, first and after two minutes: each is read aloud somewhere."""
 MOMENT_S = 0.6
 """A step that takes less is told only at its end."""
 _MARKS = {"done": "✓", "failed": "✖", "skipped": "–", "active": "▸", "pending": "○"}
@@ -214,6 +215,11 @@ async def link_is_lost(here: Scene) -> str:
         await asyncio.sleep(0.5)
 
 
+def pause_s(passed_s: float) -> float:
+    """Seconds between two words about a step at work: the longer it takes, the more seldom one is wanted."""
+    return max(TELL_EVERY_S, min(SELDOM_S, passed_s / 4))
+
+
 class Narrator:
     """Tells a running plan line by line: steps that take a moment, their evidence now and then, every end."""
 
@@ -244,7 +250,7 @@ class Narrator:
             self._announced.add(number)
             say(f"▸ {place}: begins")
             self._told_at = now - TELL_EVERY_S
-        if number in self._announced and step.evidence and now - self._told_at >= TELL_EVERY_S:
+        if number in self._announced and step.evidence and now - self._told_at >= pause_s(now - begun):
             left = f", {max(0, round(step.until - time.time()))} s left" if step.until is not None else ""
             say(f"    {clean_line(step.evidence)}{left}")
             self._told_at = now

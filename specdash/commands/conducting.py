@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from specdash.alerting.herald import Herald
 from specdash.commands.acting import NoConnection, Refused, Scene, say
 from specdash.commands.asking import agreed, chosen
-from specdash.commands.carrying import Narrator, confirm, link_is_lost, shown
+from specdash.commands.carrying import Narrator, confirm, link_is_lost, pause_s, shown
 from specdash.errors import SpecdashError
 from specdash.monitor.naming import host_in_full
 from specdash.operations.desk import Desk
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from specdash.operations.acts import Acts
     from specdash.operations.rules import Rules
-
-TELL_EVERY_S = 5.0
 
 
 class Stopped(SpecdashError):
@@ -156,27 +154,28 @@ class Teller:
         self._told: dict[int, str] = {}
         self._known = {index: len(step.evidence) for index, step in enumerate(run.steps)}
         """So much of each step's evidence is from before, or was told."""
-        self._at = 0.0
+        self._began = self._at = 0.0
 
     def tell(self, run: Run) -> None:
         """Say what is new."""
         import time
 
+        now = time.monotonic()
         for index, step in enumerate(run.steps):
             place = f"{index + 1}/{len(run.steps)} {clean_line(step.title)}"
             word = f"{step.state} {step.started}"
             if step.state == "active" and self._told.get(index) != word:
                 self._told[index] = word
                 say(f"{MARKS[step.state]} {place}: begins")
-                self._at = time.monotonic()
+                self._began = self._at = now
             elif step.over and self._told.get(index) not in (None, word):
                 self._told[index] = word
                 say(f"{MARKS[step.state]} {place}: {step.state}")
                 for seen in step.evidence[self._known.get(index, 0) :]:
                     say(f"    {clean_line(seen.text)}")
                 self._known[index] = len(step.evidence)
-            elif step.state == "active" and step.evidence and time.monotonic() - self._at > TELL_EVERY_S:
-                self._at = time.monotonic()
+            elif step.state == "active" and step.evidence and now - self._at > pause_s(now - self._began):
+                self._at = now
                 say(f"    {clean_line(step.evidence[-1].text)}")
             elif step.over:
                 self._told.setdefault(index, word)

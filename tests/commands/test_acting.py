@@ -110,6 +110,10 @@ def test_a_step_is_told_once_with_its_evidence(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "✖ 1/1 look, failed: it did not\n", "in a word: it is read aloud, too"
 
 
+def test_the_longer_a_step_takes_the_more_seldom_it_is_told() -> None:
+    assert [carrying.pause_s(passed) for passed in (0.0, 20.0, 60.0, 120.0, 3600.0)] == [5, 5, 15, 30, 30]
+
+
 def cli(*arguments: str) -> Any:
     return CliRunner().invoke(root, list(arguments))
 

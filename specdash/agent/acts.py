@@ -20,7 +20,8 @@ Reading:
     ``fds``: ``{"0":23,"uvm":4}``. ``above``: short names of its ancestors in its own session.
     ``heir_of``: dead pids that NVML still names and whose descriptors this process seems to have inherited.
 ``{"r":"leftovers"}``
-    ``{"files":[{path,kind,size,age,uid,user,pid,why}],"bytes":n,"kept":[{path,why}]}``.
+    ``{"files":[{path,kind,size,age,uid,user,pid,why}],"bytes":n,"kept":[{path,why}],"more":n}``. ``more``:
+    files that are not named, for want of room.
 ``{"r":"read_file","path","limit":524288,"offset":0}``
     ``{path,exists,data,sha256,truncated,stat:{kind,mode,uid,gid,user,group,size,mtime,ino,dev,nlink},entry,real,
     link,hf_cache,writable,xattrs:[name]}``. ``sha256`` is null where not the whole file was read.
@@ -190,7 +191,10 @@ class Acts(object):
         frame: "Json" = {"t": "reply", "at": self.host.now(), "id": request["id"]}
         try:
             frame.update(self._answer(request, module, kind))
+            if len(wire.encode(frame)) > wire.LONGEST_LINE:
+                raise wire.BadRequest("%s: the answer is longer than a line may be" % request["r"])
         except Exception as error:
+            frame.pop("value", None)
             frame.update(ok=False, error=self._say(request, error))
         finally:
             self._threads.discard(threading.current_thread())

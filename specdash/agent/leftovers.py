@@ -61,6 +61,8 @@ CLOSED_TO_ALL = frozenset(
     "sshd sshd-session ssh-agent gpg-agent (sd-pam) systemd su sudo login dbus-daemon gnome-keyring-d".split()
 )
 """Programs that let nobody look into them, their own user included, and have nothing to do with engines."""
+MOST = 1000
+"""Files that one answer names: dead ranks of a month may have left tens of thousands."""
 YOUNG = 10.0
 """Seconds for which a file may not be in anybody's hands yet."""
 
@@ -70,7 +72,8 @@ def leftovers(acts: "Acts", request: "Json") -> "Json":
     patience = acts.patience()
     files, kept = Search(acts, patience).found()
     patience.close()
-    return {"files": files, "bytes": sum(file["size"] for file in files), "kept": kept}
+    size = sum(file["size"] for file in files)
+    return {"files": files[:MOST], "bytes": size, "kept": kept[:MOST], "more": max(0, len(files) - MOST)}
 
 
 def remove(acts: "Acts", request: "Json", record: "Record") -> "Json":

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 MAX_FRAME = 64 * 1024
 """Bytes of one frame, as far as it can be made to fit: a sample never waits long behind one."""
 MAX_REQUEST = 1 << 20
+LONGEST_LINE = MAX_REQUEST - 1024
+"""What is longer is thrown away on the other side, which would wait for it for ever."""
 MAX_LOG = 128 * 1024
 """Log bytes that may wait in the outbox: samples overtake them."""
 

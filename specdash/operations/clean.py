@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 import msgspec
 
+from specdash.monitor.spans import count
 from specdash.operations.acts import Acts
 from specdash.operations.freeing import key_of
 from specdash.operations.plan import Place, Plan, Step
@@ -55,6 +56,8 @@ def plan_for(
         steps.append(free_step(acts.state, _cards(acts, seen, picked, left)))
     told = [*seen.warnings, *map(_not_touched, left)]
     told += [f"left alone: {line}" for line in seen.listed]
+    if more := seen.leftovers.more:
+        told.append(f"{count(more, 'more file', 'more files')} of dead processes are left for the next clean")
     if not any(step.risk == "hard" for step in steps):
         told.insert(0, "nothing is found here that a dead server left")
     subject = _subject(acts, picked)

@@ -153,6 +153,8 @@ class Leftovers(Answer, frozen=True, kw_only=True):
     files: tuple[Leftover, ...] = ()
     bytes: int = 0
     kept: tuple[KeptFile, ...] = ()
+    more: int = 0
+    """Files that were not named, for want of room."""
 
 
 class RemovedFile(Answer, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
+import queue
 import socket
 import sys
 from pathlib import Path
@@ -13,6 +14,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from specdash.agent import leftovers
+from specdash.agent.acts import Acts
+from specdash.agent.host import Host
+from specdash.agent.wire import encode
 from specdash.operations import replies, replies_probe
 from tests.agent.hands import BOOT, Hands, start_of
 
@@ -73,3 +78,16 @@ def test_launches_are_told_by_a_field_that_is_not_the_requests_own_token(
         assert made["pid"] in (told.get("pid"), *[row["pid"] for row in told.get("members", [])])
     finally:
         hands.signal("KILL", made["pid"])
+
+
+def test_an_answer_that_no_line_can_hold_is_an_error_and_no_silence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: queue.Queue[dict[str, Any]] = queue.Queue()
+    acts = Acts(Host(), {}, sent.put, lambda _: None)
+    monkeypatch.setattr(leftovers, "leftovers", lambda acts, request: {"files": "x" * (1 << 20)})
+    acts.take({"r": "leftovers", "id": "7"})
+    reply = sent.get(timeout=60)
+    assert (reply["id"], reply["ok"]) == ("7", False)
+    assert reply["error"].startswith("leftovers: the answer is longer than")
+    assert len(encode(reply)) < 1000

@@ -133,6 +133,19 @@ def test_what_is_open_or_mapped_is_kept_even_when_its_maker_is_dead(place: Path)
     assert listed(place, os.getpid()) == {opened.name, mapped.name}
 
 
+def test_of_very_many_files_the_first_are_told_and_how_many_more_there_are(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line of more than a mebibyte is thrown away on the other side: nobody would ever have an answer."""
+    monkeypatch.setattr(clearing, "MOST", 2)
+    made = [put(place / "shm" / f"torch_{DEAD}_1_{number}") for number in range(5)]
+    answer = look(place)
+    assert (len(answer["files"]), answer["more"]) == (2, 3)
+    with made[0].open(), made[1].open(), made[2].open():
+        answer = look(place, os.getpid())
+    assert (len(answer["files"]), answer["more"], len(answer["kept"])) == (2, 0, 2)
+
+
 def test_sockets_that_nobody_listens_on_are_leftovers(place: Path) -> None:
     names = [str(uuid.uuid4()), str(uuid.uuid4()), "tmpab3_x9qz"]
     with contextlib.ExitStack() as stack:

@@ -249,6 +249,13 @@ async def test_a_server_that_lives_outside_this_container_is_only_named(host: Fa
     assert "40000  sglang::scheduler_TP9 outside: belongs to sglang:30001" in seen.listed
 
 
+async def test_files_that_are_left_for_the_next_time_are_counted(host: FakeHost) -> None:
+    file = {"path": "/dev/shm/psm_00000001", "size": 4096, "why": "shared memory"}
+    host.do_leftovers = lambda request: {"files": [file], "more": 41}  # type: ignore[method-assign]
+    plan = await clean.prepare(host)
+    assert "41 more files of dead processes are left for the next clean" in plan.warnings
+
+
 async def test_whoever_hangs_and_was_not_seen_is_counted(host: FakeHost) -> None:
     known = host.do_holders
     host.do_holders = lambda request: {**known(request), "unanswered": 2}  # type: ignore[method-assign]

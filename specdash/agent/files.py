@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 MOST = 512 * 1024
 """Bytes of one answer: with base64 it stays below the 1 MiB that a line may have."""
 MOST_ENTRIES = 2000
-STAT_LIMIT, READ_LIMIT = 5.0, 20.0
+ANSWER_LIMIT = 5.0
 """Seconds in which a file system answers, or it is given up: a dead one would hold the request for ever."""
 LONGEST_INDEX = 64 << 20
 KINDS = (
@@ -86,7 +86,7 @@ def facts(acts: "Acts", found: os.stat_result) -> "Json":
 
 def read_file(acts: "Acts", request: "Json") -> "Json":
     """The verb. A file that is not there is an answer, too: ``exists`` is false."""
-    patience = Patience(READ_LIMIT)
+    patience = Patience(ANSWER_LIMIT)
     try:
         return patience.call(_read, acts, request)
     finally:
@@ -128,7 +128,7 @@ def _read(acts: "Acts", request: "Json") -> "Json":
 def stat_files(acts: "Acts", request: "Json") -> "Json":
     """The verb. One row for each path, in the order of the request; one that hangs ends the looking."""
     head = min(4096, max(0, int(request.get("head", 64))))
-    patience = Patience(STAT_LIMIT)
+    patience = Patience(ANSWER_LIMIT)
     try:
         return {"files": [_patiently(patience, acts, path, head) for path in request["paths"]]}
     finally:

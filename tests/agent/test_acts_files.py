@@ -100,8 +100,7 @@ def test_a_file_system_that_hangs_holds_no_request(
             answers.wait(10)
         return stat(path, *more, **named)
 
-    monkeypatch.setattr(files, "STAT_LIMIT", 0.1)
-    monkeypatch.setattr(files, "READ_LIMIT", 0.1)
+    monkeypatch.setattr(files, "ANSWER_LIMIT", 0.1)
     monkeypatch.setattr(os, "stat", hanging)
     monkeypatch.setattr(files, "open_file", lambda path: hanging(hangs))
     asked = {"paths": [hangs, str(config)], "head": 0}

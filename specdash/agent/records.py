@@ -122,7 +122,7 @@ class Record(object):
             if answer is None and claim and not self.claimed_by_the_living(claim):
                 answer = self.read("answer") or resume(self)
                 if answer is None and waited > CLAIMED:
-                    raise wire.BadRequest("unfinished: begun at %d by an agent that is gone" % claim["at"])
+                    raise wire.BadRequest("unfinished: begun by an agent that is gone")
             if answer is not None:
                 return marked(answer, self.folder)
             if waited > (LONGEST if claim else CLAIMED):

@@ -99,18 +99,6 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     error: str | None = None
     """Why nothing was measured."""
 
-    @property
-    def valid(self) -> bool:
-        """At most 1 % errors, tokens by usage, not stopped, and the client kept up."""
-        few = self.errors <= 0.01 * self.requests
-        return bool(
-            self.requests
-            and few
-            and not self.cancelled
-            and not self.client.limited
-            and self.tokens_by == "usage"
-        )
-
 
 def run_of(workload: Workload, events: Iterable[AnyEvent]) -> Run:
     """The figures of one run from everything that the generator printed."""

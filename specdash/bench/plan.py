@@ -108,6 +108,11 @@ class Workload(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
         return 1 if self.concurrency is None and self.rate is None else self.concurrency
 
     @property
+    def bare(self) -> Workload:
+        """What is asked, wherever and under whatever nonce."""
+        return msgspec.structs.replace(self, url="", nonce=None)
+
+    @property
     def warmups(self) -> int:
         """Requests of the warm-up: as given, else twice the streams (2 for a bare rate), at most 256."""
         return self.warmup if self.warmup is not None else min(256, 2 * (self.streams or 1))

@@ -107,7 +107,10 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
             raise NoConnection(f"the link is gone: {watch.result()}", GONE)
         if work.cancelled():
             raise SpecdashError("stopped at once: the run at work was not kept")
-        return work.result()
+        runs, asked_for = work.result(), len(benchmark.course.runs)
+        if len(runs) < asked_for:
+            raise SpecdashError(f"stopped: {asked_for - len(runs)} of {asked_for} runs were not begun")
+        return runs
     finally:
         for task in filter(None, (work, watch)):
             task.cancel()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, NoConnection, Refused, Scene, desk_of, say, scene
+from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene
 from specdash.commands.benchload import loads_of, script_of
 from specdash.commands.benchtold import run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document
@@ -213,15 +213,16 @@ class Campaign:
         )
         try:
             runs = await run_benchmark(benchmark, lambda: link_is_lost(here))
-        except NoConnection as error:
-            raise NoConnection(error.message, f"{error.hint}; the same command goes on from here") from error
-        if any(run.run.cancelled for run in runs):
-            raise SpecdashError("stopped", "the same command goes on from here")
-        if any(run.id is None for run in runs):
-            raise SpecdashError(
-                "a run could not be kept, and a campaign lives on what it keeps",
-                "mend what is said above; the same command goes on from here",
-            )
+            if any(run.run.cancelled for run in runs):
+                raise SpecdashError("stopped")
+            if any(run.id is None for run in runs):
+                raise SpecdashError(
+                    "a run could not be kept, and a campaign lives on what it keeps",
+                    "mend what is said above",
+                )
+        except SpecdashError as error:
+            error.hint = "; ".join(filter(None, (error.hint, "the same command goes on from here")))
+            raise
 
     def _lives(self, place: Place) -> bool:
         """The start of the server that the last runs were made with is still there."""

@@ -102,6 +102,8 @@ class Benchmark:
             for number, load in enumerate(self.course.runs, 1):
                 if self._stopped:
                     break
+                if self._ended():
+                    raise SpecdashError(f"{self.course.subject.name} has ended: no further run is begun")
                 beside = self._beside(load) if isinstance(load, Workload) else {}
                 ours = load if isinstance(load, Workload) else None
                 self._tell(state="starting", run=number, load=ours, tick=None, speed=(), line="", **beside)
@@ -203,6 +205,13 @@ class Benchmark:
         key = self.course.subject.server
         return next((server for server in self._host.state.servers if server.key == key), None)
 
+    def _ended(self) -> bool:
+        """Its port may be another start's by now, whose figures are not this one's."""
+        if self._host is None or self.course.subject.server is None or self._host.state.link.state != "live":
+            return False
+        server = self._server()
+        return server is None or server.gone_at is not None
+
     def _beside(self, load: Workload) -> dict[str, float | int | None]:
         """The kept baseline of the same load, and what an accept length must pass against it."""
         subject = self.course.subject
@@ -213,7 +222,7 @@ class Benchmark:
             and run.workload is not None
             and not run.trouble
             and not run.claimed
-            and replace(run.workload, url="", nonce=None) == replace(load, url="", nonce=None)
+            and run.workload.bare == load.bare
         ]
         plain = [run for run in alike if accept_length(run) is None and run.variant != subject.variant]
         own = [run for run in alike if run.variant == subject.variant]

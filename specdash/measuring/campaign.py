@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from itertools import count, groupby
 from typing import NamedTuple
 
+import msgspec
+
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
 
@@ -34,12 +36,9 @@ def name_of(
     target: str, variants: Sequence[str], loads: Sequence[Workload], repeat: int, launches: int
 ) -> str:
     """The same wish has the same name: asking again goes on."""
-    words = [target, *variants, *(_asked(load) for load in loads), str(repeat), str(launches)]
-    return "campaign-" + hashlib.sha256("\0".join(words).encode()).hexdigest()[:8]
-
-
-def _asked(load: Workload) -> str:
-    return f"{load.streams} {load.rate} {load.requests} {load.input} {load.output} {load.api} {load.model}"
+    asked = [load.bare for load in loads]
+    wish = msgspec.json.encode((target, variants, asked, repeat, launches), order="deterministic")
+    return f"campaign-{hashlib.sha256(wish).hexdigest()[:8]}"
 
 
 def place(kept: Iterable[Measured], stages: Sequence[str], loads: int, repeat: int) -> Place:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
-import msgspec
-
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
 from specdash.bench.words import rate
@@ -87,7 +85,7 @@ def _pace(
     """A kept run with as many streams, else what the server does at this moment, else any kept run."""
 
     def nearness(run: Measured) -> tuple[bool, bool, bool, bool, float]:
-        alike = run.workload is not None and _bare(run.workload) == _bare(load)
+        alike = run.workload is not None and run.workload.bare == load.bare
         many = run.run.concurrency == load.streams
         return many, alike, run.variant == variant, not run.trouble, run.at
 
@@ -121,11 +119,6 @@ def _alike(run: Measured, course: Course, server: Server | None) -> bool:
     """A measured run of this host and this model."""
     models = {course.subject.model, server.model if server is not None else None} - {None}
     return run.host == course.subject.host and not run.claimed and run.fingerprint.get("model") in models
-
-
-def _bare(load: Workload) -> Workload:
-    """What was asked, wherever and under whatever nonce."""
-    return msgspec.structs.replace(load, url="", nonce=None)
 
 
 def _name(run: Measured) -> str:

@@ -92,8 +92,6 @@ def test_errors_are_counted_by_kind_and_change_no_latency() -> None:
     for name in ("ttft_ms", "tpot_ms", "itl_ms", "chunk_gap_ms", "e2e_ms", "output_tokens", "decode_tok_s"):
         assert getattr(mixed, name) == getattr(alone, name), name
     assert mixed.duration_s == pytest.approx(9.0)
-    assert not mixed.valid
-    assert alone.valid
 
 
 def test_what_we_cancelled_is_neither_good_nor_an_error() -> None:
@@ -104,7 +102,7 @@ def test_what_we_cancelled_is_neither_good_nor_an_error() -> None:
 
 def test_nothing_measured_is_nothing_and_not_zero() -> None:
     run = figures(LOAD, [])
-    assert (run.output_tok_s, run.ttft_ms, run.steady, run.valid) == (None, None, None, False)
+    assert (run.output_tok_s, run.ttft_ms, run.steady) == (None, None, None)
 
 
 def test_goodput_counts_failures_as_not_kept() -> None:

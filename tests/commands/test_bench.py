@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
 
-from specdash.bench.events import Begin, End, Tick
+from specdash.bench.events import AnyEvent, Begin, End, Tick
+from specdash.bench.plan import Workload
 from specdash.cli import main
 from specdash.commands import bench
 from specdash.commands.acting import Refused
@@ -111,6 +114,24 @@ def test_a_run_that_does_not_count_ends_with_1_and_is_kept(do: Do) -> None:
     runs = Runs(place())
     assert [(run.name, run.tags) for run in runs.all()] == [("night", ("a",))]
     runs.close()
+
+
+class Interrupted(Scripted):
+    """Ctrl-C is pressed once a run has ended, before the next has begun."""
+
+    async def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
+        async for event in super().run(load):
+            yield event
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(0)
+
+
+def test_stopped_between_two_runs_it_is_no_whole_benchmark(
+    do: Do, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SpecdashError, match="stopped: 2 of 3 runs were not begun"):
+        do(Interrupted(good_run(), good_run(), good_run()), 3)
+    assert "baseline  1" in capsys.readouterr().out, "what was measured is told"
 
 
 def test_where_nothing_can_be_measured_it_is_said_in_one_sentence(do: Do) -> None:

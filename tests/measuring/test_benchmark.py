@@ -90,6 +90,23 @@ async def test_a_server_that_answers_nothing_ends_it_and_is_kept_with_the_reason
     assert kept[0].trouble == ("no request ended well: refused: Connection refused",)
 
 
+async def test_runs_of_another_start_of_the_server_are_not_taken_for_this_one() -> None:
+    """A server that is started anew in the middle has another key, and the same port."""
+    host, kept = FakeHost(states.serving()), Kept()
+
+    def keep(run: Measured, events: Sequence[AnyEvent]) -> Measured:
+        (server,) = host.state.servers
+        host.state = msgspec.structs.replace(
+            host.state, servers=(msgspec.structs.replace(server, gone_at=host.state.now),)
+        )
+        return kept.keep(run, events)
+
+    benchmark = Benchmark(course(3), Scripted(good_run(), good_run(), good_run()), keep=keep, host=host)
+    with pytest.raises(SpecdashError, match="vllm:8000 has ended: no further run is begun"):
+        await benchmark.run()
+    assert (len(kept), benchmark.progress.state) == (1, "failed")
+
+
 async def test_a_generator_that_is_lost_costs_its_own_run_only() -> None:
     kept = Kept()
     benchmark = Benchmark(course(2), Scripted(good_run(), [SpecdashError("it is gone")]), keep=kept.keep)

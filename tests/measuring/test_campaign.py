@@ -67,4 +67,21 @@ def test_another_wish_is_another_campaign() -> None:
     assert name == name_of("gpubox", ("a", "b"), (LOAD,), 3, 2)
     assert name != name_of("gpubox", ("a", "b"), (LOAD,), 5, 2)
     assert name != name_of("gpubox", ("b", "a"), (LOAD,), 3, 2)
-    assert name != name_of("gpubox", ("a", "b"), (msgspec.structs.replace(LOAD, output=7),), 3, 2)
+    assert name == name_of("gpubox", ("a", "b"), (msgspec.structs.replace(LOAD, url="http://[::1]:9"),), 3, 2)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"output": 7},
+        {"temperature": 0.7},
+        {"ignore_eos": False},
+        {"prompts": "/tmp/chats.jsonl"},
+        {"duration": 30.0},
+        {"warmup": 0},
+        {"seed": 1},
+    ],
+)
+def test_a_campaign_of_another_load_is_not_taken_for_this_one(change: dict[str, object]) -> None:
+    other = msgspec.structs.replace(LOAD, **change)
+    assert name_of("gpubox", ("a", "b"), (LOAD,), 3, 2) != name_of("gpubox", ("a", "b"), (other,), 3, 2)

@@ -31,7 +31,9 @@ class Generator(Protocol):
     def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
         """What it prints, in order. Raises ``SpecdashError`` where it cannot be started or is lost."""
 
-    def script(self, command: Sequence[str], tok_s: str | None = None) -> AsyncIterator[AnyEvent]:
+    def script(
+        self, command: Sequence[str], tok_s: str | None = None, limit: float | None = None
+    ) -> AsyncIterator[AnyEvent]:
         """A command of the operator's own: its lines, then its rates. Raises ``SpecdashError``."""
 
     def stop(self) -> None:
@@ -146,7 +148,7 @@ class Benchmark:
 
     def _events(self, load: Workload | Script) -> AsyncIterator[AnyEvent]:
         if isinstance(load, Script):
-            return self._generator.script(load.command, load.tok_s)
+            return self._generator.script(load.command, load.tok_s, load.limit_s)
         return self._generator.run(load)
 
     def _measured(

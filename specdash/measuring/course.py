@@ -48,6 +48,8 @@ class Script(msgspec.Struct, frozen=True, kw_only=True):
 
     command: tuple[str, ...]
     tok_s: str | None = None
+    limit_s: float | None = None
+    """It is ended after so many seconds."""
 
 
 class Course(msgspec.Struct, frozen=True, kw_only=True):

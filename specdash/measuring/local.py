@@ -48,7 +48,9 @@ class LocalGenerator:
         finally:
             await self._bury(process)
 
-    def script(self, command: Sequence[str], tok_s: str | None = None) -> AsyncIterator[AnyEvent]:
+    def script(
+        self, command: Sequence[str], tok_s: str | None = None, limit: float | None = None
+    ) -> AsyncIterator[AnyEvent]:
         """Raises ``SpecdashError``: a command of the operator's own runs on a host."""
         raise SpecdashError("a command of your own runs on a host: name the host, not a URL")
 

@@ -65,7 +65,7 @@ class Offering:
         self._leftovers = Leftovers(ground.state.target)
         self._key_env = operations.key_env(server)
         usual, named = self._usual(), operations.profile.benchmarks
-        self._ways: dict[str, Way] = {name: self._way(one) for name, one in named.items()}
+        self._ways: dict[str, Way] = {name: self.way(one) for name, one in named.items()}
         self._ways.update((name, way) for name, way in usual.items() if name not in named)
         self._courses: dict[str, Course] = {}
 
@@ -96,8 +96,10 @@ class Offering:
         generator = HostGenerator(self._ground, self._server.key, self._leftovers)
         return Benchmark(self._courses[plan_id], generator, keep=keeper.keep, host=self._ground, known=known)
 
-    def loads(self, one: Named) -> tuple[tuple[Workload, ...], int]:
-        """What a benchmark of the profile asks of the server, and how often."""
+    def way(self, one: Named) -> Way:
+        """What a benchmark of the profile is: loads of ours, or its own command; and how often."""
+        if one.command is not None:
+            return Script(command=tuple(one.command), tok_s=one.tok_s), one.repeat or 1
         return self._named(one)
 
     def _others(self, label: str, first: int) -> Iterator[Also]:
@@ -122,11 +124,6 @@ class Offering:
             streams = ", ".join(str(load.streams) for load in what)
             many = f"{streams} stream{'' if streams == '1' else 's'}"
         return Also(name, f"{many}, {times}", lambda: self.offer(name))
-
-    def _way(self, one: Named) -> Way:
-        if one.command is not None:
-            return Script(command=tuple(one.command), tok_s=one.tok_s), one.repeat or 1
-        return self._named(one)
 
     def _usual(self) -> dict[str, Way]:
         base = self._load({"output": OUTPUT})

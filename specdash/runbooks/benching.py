@@ -4,30 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from specdash.bench.figures import own_script
-from specdash.bench.fingerprint import fingerprint
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark
-from specdash.measuring.course import Course, Subject, plan, subject_of
-from specdash.measuring.files import facts_of_files
+from specdash.measuring.course import Course, Script, Subject, beforehand, plan, subject_of
 from specdash.measuring.keeping import Keeper
-from specdash.measuring.offering import Ground, Offering
+from specdash.measuring.leftover import Leftovers
+from specdash.measuring.offering import Ground, Offering, Way
 from specdash.measuring.onhost import HostGenerator
 from specdash.measuring.progress import Progress
 from specdash.monitor.state import Server
 from specdash.operations.offers import Operations
-from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.wishes import choose
-from specdash.operations.work import Measure
-from specdash.profile.document import Benchmark as Described
 from specdash.runbooks.book import benchmarks
 from specdash.runbooks.doing import Doing, NotAgreed, Outcome
 
 SCRIPT_S = 3600.0
+"""A command of the operator's own that takes longer is ended: nobody may sit there."""
 
 
 class OnHost:
@@ -41,92 +37,40 @@ class OnHost:
         ground = self._operations.acts
         if not isinstance(ground, Ground):
             raise SpecdashError("nothing can be measured over this connection")
-        described = benchmarks(self._operations.profile)[name]
         server = choose(doing.state.servers, doing.run.server)
-        subject = subject_of(doing.state, server, variant=variant_of(doing))
         keeper = Keeper(self._complain, name=doing.run.name, tags=(tag_of(doing),))
         known = await asyncio.to_thread(keeper.known)
         done = [run for run in known if tag_of(doing) in run.tags]
-        if described.command is not None:
-            measure = _script(doing, ground, subject, server, described, keeper, done)
-        else:
-            measure = self._ours(doing, ground, subject, server, described, keeper, known, done)
-        done = await measure
+        way = Offering(self._operations, server).way(benchmarks(self._operations.profile)[name])
+        course = _left(subject_of(doing.state, server, variant=variant_of(doing)), way, len(done))
+        if course.runs:
+            done += await _measured(doing, ground, server, course, keeper, known)
         bad = any(run.trouble for run in done)
         return Outcome("failed" if bad or not done else "done", tuple(map(told, done)))
 
-    async def _ours(
-        self,
-        doing: Doing,
-        ground: Ground,
-        subject: Subject,
-        server: Server,
-        described: Described,
-        keeper: Keeper,
-        known: tuple[Measured, ...],
-        done: list[Measured],
-    ) -> list[Measured]:
-        loads, repeat = Offering(self._operations, server).loads(described)
-        course = Course(subject=subject, loads=loads, repeat=repeat)
-        if done:
-            rest = tuple(load for load in course.runs[len(done) :] if isinstance(load, Workload))
-            if not rest:
-                return done
-            course = Course(subject=subject, loads=rest)
-        await _agreed(doing, plan(course, made=time.time()))
-        generator = HostGenerator(ground, server.key)
-        benchmark = Benchmark(course, generator, keep=keeper.keep, host=ground, known=known)
-        benchmark.subscribe(lambda: doing.say(_progress(benchmark.progress)))
-        return [*done, *await benchmark.run()]
+
+def _left(subject: Subject, way: Way, done: int) -> Course:
+    """What is still to be measured."""
+    what, repeat = way
+    if isinstance(what, Script):
+        script = Script(command=what.command, tok_s=what.tok_s, limit_s=SCRIPT_S)
+        return Course(subject=subject, loads=(), script=script, repeat=max(0, repeat - done))
+    whole = Course(subject=subject, loads=what, repeat=repeat)
+    rest = tuple(load for load in whole.runs[done:] if isinstance(load, Workload))
+    return Course(subject=subject, loads=rest) if done else whole
 
 
-async def _agreed(doing: Doing, what: Plan) -> None:
-    if not await doing.person.agrees(what):
+async def _measured(
+    doing: Doing, ground: Ground, server: Server, course: Course, keeper: Keeper, known: Sequence[Measured]
+) -> tuple[Measured, ...]:
+    leftovers = Leftovers(doing.state.target)
+    warnings = beforehand(server, doing.state.now, cut_off=any(leftovers.runs()))
+    if not await doing.person.agrees(plan(course, made=time.time(), warnings=warnings)):
         raise NotAgreed("not agreed to: nothing was measured")
-
-
-async def _script(
-    doing: Doing,
-    ground: Ground,
-    subject: Subject,
-    server: Server,
-    described: Described,
-    keeper: Keeper,
-    done: list[Measured],
-) -> list[Measured]:
-    """A command of the operator's own on the host; its rate is what the profile's expression finds."""
-    command = described.command or ()
-    left = (described.repeat or 1) - len(done)
-    if left > 0:
-        await _agreed(doing, _script_plan(subject, command, left))
-    files = await facts_of_files(ground, server) if left > 0 else {}
-    for number in range(max(0, left)):
-        doing.say(f"run {number + 1} of {left}: {' '.join(command)}")
-        events = [
-            e async for e in HostGenerator(ground, server.key).script(command, described.tok_s, SCRIPT_S)
-        ]
-        run = Measured(
-            at=time.time(),
-            host=subject.host,
-            variant=subject.variant,
-            launch=subject.launch,
-            command=command,
-            run=own_script(events),
-            fingerprint={**files, **fingerprint(doing.state, server, ground.command_line(server.key))},
-        )
-        done.append(await asyncio.to_thread(keeper.keep, run, events))
-    return done
-
-
-def _script_plan(subject: Subject, command: tuple[str, ...], times: int) -> Plan:
-    words = " ".join(command)
-    often = "once" if times == 1 else f"{times} times"
-    work = Measure(workload={"command": list(command)})
-    step = Step(title=f"{often}: {command[0]}", risk="soft", work=work, preview=(words,))
-    return Plan(
-        id=new_id("bench"), kind="bench", subject=subject.name, target=subject.host,
-        host=subject.host_name, boot=subject.boot, steps=(step,), made=time.time(),
-    )  # fmt: skip
+    generator = HostGenerator(ground, server.key, leftovers)
+    benchmark = Benchmark(course, generator, keep=keeper.keep, host=ground, known=known)
+    benchmark.subscribe(lambda: doing.say(_progress(benchmark.progress)))
+    return await benchmark.run()
 
 
 def tag_of(doing: Doing) -> str:

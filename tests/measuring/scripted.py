@@ -66,7 +66,9 @@ class Scripted:
             yield event
             await asyncio.sleep(0)
 
-    async def script(self, command: Sequence[str], tok_s: str | None = None) -> AsyncIterator[AnyEvent]:
+    async def script(
+        self, command: Sequence[str], tok_s: str | None = None, limit: float | None = None
+    ) -> AsyncIterator[AnyEvent]:
         self.commands.append(tuple(command))
         for event in self._runs.pop(0):
             if isinstance(event, SpecdashError):

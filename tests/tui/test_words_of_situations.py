@@ -49,6 +49,10 @@ def test_a_host_is_called_what_was_typed_and_by_its_own_name_where_there_is_room
     state = msgspec.structs.replace(state, target="root@10.0.0.5")
     wide = text_of(header_row(state, state.servers[0], 130))
     assert wide.startswith(" specdash ▸ 10.0.0.5 (gpubox) ▸ sglang:30000")
+    narrower = text_of(header_row(state, state.servers[0], 106))
+    assert narrower.startswith(" 10.0.0.5 ▸ sglang:30000   ● ssh 12 ms   SGLang 0.5.16"), (
+        "its name goes first"
+    )
     assert text_of(header_row(state, state.servers[0], 80)).startswith(" 10.0.0.5  ●")
 
 
@@ -57,6 +61,7 @@ def test_at_its_end_a_recording_says_so() -> None:
     assert " END " in text_of(header_row(over, first(over), 120))
     assert "the recording ends here, 2026-" in text_of(over_row(over, 80))
     assert all(width_of(over_row(over, width)) <= width for width in (60, 80, 120))
+
 
 def test_a_stall_shows_its_evidence_with_ages_and_the_diagnosis_with_its_remedy() -> None:
     shown = panel(states.stalled())
@@ -168,6 +173,7 @@ def test_a_host_without_python_says_so_where_the_eye_looks() -> None:
         assert "NO PYTHON" in line
         assert "READY" in line
     assert "NO PYTHON" not in text_of(header_row(state, state.servers[0], 120))
+
 
 def test_the_key_that_starts_it_again_is_named_only_where_its_start_is_known() -> None:
     state = states.crashed()

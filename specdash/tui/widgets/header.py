@@ -83,6 +83,7 @@ def header_row(
     lefts = (
         row(dim(" specdash ▸ "), whole, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
         row(dim(" "), whole, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
+        row(dim(" "), host, dim(" ▸ "), server.name, "   ", link, "   ", dim(what(server))),
         row(dim(" "), host, "  ", compact, "  ", server.name, "  ", dim(server.parallel or "")),
         row(dim(" "), host, "  ", compact, "  ", server.name),
     )

@@ -8,7 +8,7 @@ from statistics import median
 
 import msgspec
 
-from specdash.bench.fingerprint import unwanted
+from specdash.bench.fingerprint import differences, unwanted
 from specdash.bench.record import BASELINE, Measured
 from specdash.bench.speculation import Circumstances, Speculation, speculation
 from specdash.bench.speculation import cause as likely_cause
@@ -75,19 +75,27 @@ class Table(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def tables(
-    runs: Sequence[Measured], *, baseline: str | None = None, history: Sequence[Measured] = ()
+    runs: Sequence[Measured],
+    *,
+    baseline: str | None = None,
+    baseline_host: str | None = None,
+    history: Sequence[Measured] = (),
 ) -> tuple[Table, ...]:
     """The runs, by load and variant. ``baseline``: a variant; None: ``baseline``, else the oldest one.
 
-    ``history``: all that is known of the hosts, for what launches differ by.
+    ``baseline_host``: whose; None: that of the oldest. ``history``: all that is known of the hosts, for what
+    launches differ by.
     """
     cells = dict.fromkeys(run.cell for run in sorted(runs, key=lambda run: run.at))
+    wanted = (baseline_host, baseline)
     return tuple(
-        _table(cell, [run for run in runs if run.cell == cell], baseline, history or runs) for cell in cells
+        _table(cell, [run for run in runs if run.cell == cell], wanted, history or runs) for cell in cells
     )
 
 
-def _table(cell: str, runs: list[Measured], wanted: str | None, history: Sequence[Measured]) -> Table:
+def _table(
+    cell: str, runs: list[Measured], wanted: tuple[str | None, str | None], history: Sequence[Measured]
+) -> Table:
     runs = sorted(runs, key=lambda run: run.at)
     hosts = {run.host for run in runs}
     variants = list(dict.fromkeys((run.host, run.variant) for run in runs))
@@ -108,14 +116,11 @@ def _table(cell: str, runs: list[Measured], wanted: str | None, history: Sequenc
     return Table(cell=cell, rows=rows, spread=spread)
 
 
-def _chosen(variants: list[tuple[str, str]], wanted: str | None) -> tuple[str, str] | None:
-    for name in (wanted, BASELINE):
-        for variant in variants:
-            if name is not None and variant[1] == name:
-                return variant
-        if name is wanted is not None:
-            return None
-    return variants[0] if len(variants) > 1 else None
+def _chosen(variants: list[tuple[str, str]], wanted: tuple[str | None, str | None]) -> tuple[str, str] | None:
+    where, name = wanted
+    alike = (one for one in variants if one[1] == (name or BASELINE) and where in (None, one[0]))
+    usual = variants[0] if name is None and len(variants) > 1 else None
+    return next(alike, usual)
 
 
 def _variants(history: Iterable[Measured], hosts: set[str]) -> list[tuple[str, str]]:
@@ -153,11 +158,19 @@ def _row(
     spec = speculation_of(good, [run for run in reference if not run.trouble and not run.claimed])
     if spec is not None:
         row = replace(row, speculation=spec, cause=likely_cause(spec, circumstances(good[-1])))
+    caveats = []
+    if own := dict.fromkeys(field for run in good[1:] for field in _apart(good[0], run)):
+        caveats.append(f"its own runs differ in: {', '.join(own)}")
     if not is_base and good and reference:
         apart = unwanted(reference[-1].fingerprint, good[-1].fingerprint)
         if apart:
-            row = replace(row, caveats=(f"also differs from the baseline in: {', '.join(apart)}",))
-    return row
+            caveats.append(f"also differs from the baseline in: {', '.join(apart)}")
+    return replace(row, caveats=tuple(caveats))
+
+
+def _apart(one: Measured, other: Measured) -> list[str]:
+    """Fields in which two runs of one variant differ: they may be no repeats of each other."""
+    return [found.field for found in differences(one.fingerprint, other.fingerprint)]
 
 
 def _claims(mine: list[Measured], arm: Arm) -> tuple[Claim, ...]:

@@ -51,7 +51,8 @@ def command(
     from specdash.bench.words import text
 
     everything, chosen, wanted = _chosen(runs, baseline, host)
-    found = tables(chosen, baseline=wanted, history=everything)
+    base = (wanted.variant, wanted.host) if wanted is not None else (None, None)
+    found = tables(chosen, baseline=base[0], baseline_host=base[1], history=everything)
     if as_json:
         document(_document(found, chosen))
     elif markdown:
@@ -68,8 +69,8 @@ def command(
 
 def _chosen(
     words: Sequence[str], baseline: str | None, host: str | None
-) -> tuple[tuple[Measured, ...], tuple[Measured, ...], str | None]:
-    """All runs, those to compare, and the variant that the others are held against."""
+) -> tuple[tuple[Measured, ...], tuple[Measured, ...], Measured | None]:
+    """All runs, those to compare, and one of those that the others are held against."""
     with history() as kept:
         everything = kept.all()
         if not everything:
@@ -81,7 +82,12 @@ def _chosen(
     found = tuple(run for run in chosen.values() if where in (None, run.host))
     if not found:
         raise SpecdashError(f"no run of {where}", "specdash runs lists what was kept")
-    return everything, found, wanted[0].variant if wanted else None
+    held = next((run for run in wanted if run in found), None)
+    if wanted and held is None:
+        raise SpecdashError(
+            f"{baseline} is no run of {where}", "without --host those of several are compared"
+        )
+    return everything, found, held
 
 
 def _representatives(chosen: Sequence[Measured]) -> list[Measured]:

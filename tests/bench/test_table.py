@@ -130,6 +130,26 @@ def test_another_driver_is_said() -> None:
     assert "▲ also differs from the baseline in: driver" in told(tables(runs))
 
 
+def test_a_row_whose_own_runs_were_of_different_servers_says_so() -> None:
+    runs = [
+        msgspec.structs.replace(
+            run, fingerprint={"model": "m" if run.id in (None, 1) else "other", "host": "h"}
+        )
+        for run in story()
+        if run.variant == "baseline"
+    ]
+    found = told(tables(runs))
+    assert found.count("▲ its own runs differ in: model") == 1
+    assert "host" not in found
+    assert "differ" not in told(tables(runs[1:]))
+
+
+def test_a_baseline_is_that_of_its_own_host() -> None:
+    there = [msgspec.structs.replace(run, id=50 + (run.id or 0), host="dgx") for run in story()]
+    (table,) = tables([*story(), *there], baseline="baseline", baseline_host="dgx")
+    assert [(row.host, row.variant) for row in table.rows if row.baseline] == [("dgx", "baseline")]
+
+
 def test_only_a_slower_row_fails_a_check() -> None:
     (table,) = tables(story("same"))
     assert [row.variant for row in table.slower] == ["eagle3-3"]

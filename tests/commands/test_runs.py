@@ -176,6 +176,17 @@ def test_only_the_host_that_was_measured_last_is_compared(say: Say) -> None:
     assert say("compare", "--host", "nowhere")[0] == 1
 
 
+@pytest.mark.usefixtures("kept")
+def test_the_baseline_is_the_run_that_was_named_and_not_one_like_it_on_another_host(say: Say) -> None:
+    runs = Runs(place())
+    run = runs.add(measured(1, 500.0, host="dgx2", at=1e9))
+    runs.close()
+    document = json.loads(say("compare", "1", str(run.id), "--baseline", str(run.id), "--json")[1])
+    assert [row["host"] for row in document["tables"][0]["rows"] if row["baseline"]] == ["dgx2"]
+    code, _, err = say("compare", "--host", "gpubox", "--baseline", str(run.id))
+    assert (code, f"{run.id} is no run of gpubox" in err) == (1, True)
+
+
 HUGE = "99999999999999999999999"
 
 

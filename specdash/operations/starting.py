@@ -25,6 +25,8 @@ STALL_S = 20.0
 CRASH_S = 30.0
 """How long a living process may look dead: whoever joins a log that goes on reads an earlier start's end
 first, and an engine that imports for long writes nothing. One that has ended is told at once."""
+LAST_WORDS_S = 3.0
+"""How long the lines that tell of an end may come after it."""
 TOKEN_LIMIT_S = 120.0
 """The first request may compile kernels."""
 
@@ -76,7 +78,8 @@ async def follow(ctx: Context, work: Follow) -> Outcome:
         bad_since = (now if bad_since is None else bad_since) if bad else None
         if server is not None and (outcome := _judged(server, now - (bad_since or now))) is not None:
             return await _with_fixes(ctx, work.launch, outcome)
-        if now - exit_asked >= EXIT_EVERY_S and (server is None or server.gone_at is not None):
+        unexplained = server is None or (server.gone_at is not None and not bad)
+        if now - exit_asked >= EXIT_EVERY_S and unexplained:
             exit_asked = now
             if (ended := await _exit(ctx)) is not None:
                 return Outcome(state="failed", evidence=f"it ended with status {ended}{_see(work.launch)}")
@@ -106,6 +109,8 @@ def _judged(server: Server, bad_s: float) -> Outcome | None:
         return Outcome(state="failed", evidence=f"stalled: {server.truth}; it was left running")
     if server.state in ("crashed", "stopped") and (server.gone_at is not None or bad_s > CRASH_S):
         root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
+        if root is None and bad_s < LAST_WORDS_S:
+            return None
         why = root.summary if root else server.truth
         notes = tuple(root.remedy) if root else ()
         result = {"diagnosis": root.key} if root else {}

@@ -274,6 +274,28 @@ async def test_a_server_that_answers_no_token_is_not_called_ready(host: FakeHost
     assert plan.steps[-1].evidence == "no token: status 401 (it wants a key: api_key_env in the profile)"
 
 
+async def test_the_last_words_of_a_server_that_is_gone_are_waited_for(host: FakeHost, carry: Carry) -> None:
+    """On a busy machine its end is seen before the lines that tell why."""
+
+    def die(host: FakeHost, request: dict[str, Any]) -> int:
+        host.servers.append(found := server(500, state="crashed", truth="gone 0 s ago"))
+        began = host.clock.now
+
+        def tell() -> None:
+            for row in host.launched.values():
+                row["exit"] = 1
+            if host.clock.now - began > 2.4:
+                host.servers[-1] = msgspec.structs.replace(found, diagnoses=(diagnosis("oom_weights"),))
+
+        host.clock.on_sleep.append(tell)
+        return 500
+
+    host.on_launch = die
+    plan = await carry(await launching.prepare(host, WISH))
+    assert plan.failed is not None
+    assert plan.failed.evidence == "crashed: oom_weights"
+
+
 async def test_no_key_is_asked_for_where_none_is_wanted(host: FakeHost, carry: Carry) -> None:
     host.token_error = "status 404"
     plan = await carry(await launching.prepare(host, WISH))

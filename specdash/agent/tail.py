@@ -2,7 +2,8 @@
 
 A cursor is (``device:inode``, offset, SHA-1 of the first and of the last min(offset, 256) bytes before it):
 an inode number alone is given to the next file at once, and many a log begins like the one before. The
-thread reads only as far as the other side has acknowledged.
+thread reads only as far as the other side has acknowledged; where the log has grown too far ahead meanwhile,
+it goes on near the end and says so: a picture of an hour ago helps nobody.
 """
 
 import threading
@@ -27,11 +28,15 @@ WINDOW = 1 << 20
 """Bytes of one log that may be under way without being acknowledged."""
 CHUNK = 44 * 1024
 """Bytes read at once: with base64 and the frame's other fields still below 64 KiB."""
+TOO_FAR = 64 << 20
+"""Bytes that may wait to be read; the other side keeps no more of a log either."""
 GLIMPSE = 8 * 1024
 """Bytes of the last lines that come before a long backlog: a page, however many escapes are in it."""
-PAUSE, FLOWING_PAUSE = 0.25, 0.5
+PAUSE, FLOWING_PAUSE, STEADY_PAUSE = 0.25, 0.5, 1.0
+STEADY_AFTER = 60.0
 """Seconds between two looks at a file: a line after a silence is on the screen at once for a person, those
-of a server that prints all the time come together, for each frame costs both sides."""
+of a server that prints all the time come together, after a minute without a rest once a second: each frame
+costs both sides."""
 MISSING_PAUSE = 1.0
 SILENT_EVERY = 10.0
 PATIENCE = 3.0
@@ -60,6 +65,7 @@ class Tail(object):
         self._held = 0
         self._status: "os.stat_result | None" = None
         self._silent = False
+        self._rested_at = host.monotonic()
 
     # ------------------------------------------------------------------ called from the main loop
 
@@ -90,8 +96,14 @@ class Tail(object):
             self._say(now, str(refused))
             self.due = now + MISSING_PAUSE
             return False
-        self.due = now if more else now + pulse.pause(PAUSE if self._silent else FLOWING_PAUSE, now)
+        self.due = now if more else now + pulse.pause(self._pause(now), now)
         return more
+
+    def _pause(self, now: float) -> float:
+        if self._silent:
+            self._rested_at = now
+            return PAUSE
+        return STEADY_PAUSE if now - self._rested_at > STEADY_AFTER else FLOWING_PAUSE
 
     def hung(self, seconds: float) -> None:
         """The file system does not answer."""
@@ -156,6 +168,9 @@ class Tail(object):
             return False
         if status.st_size < file.offset or not file.goes_on_as(status):
             return self._follow_truncation()
+        if status.st_size - file.offset > max(TOO_FAR, self._backlog):
+            self._skip_to_backlog()
+            self._break = "start" if self._break == "start" else "skipped"
         raw = file.read(CHUNK) if status.st_size > file.offset else b""
         if not raw:
             self._silent = True

@@ -27,13 +27,14 @@ LINE_MAX: Final = 64 << 10
 """Bytes kept of one line. A giant line is an argument dump: its head says what it is."""
 
 RuleKind = Literal["phase", "gap", "mark"]
-Break = Literal["start", "rotated", "truncated", "replaced", "gap"]
+Break = Literal["start", "rotated", "truncated", "replaced", "gap", "skipped"]
 
 BREAK_TEXTS: Final[dict[Break, str]] = {
     "rotated": "the log was rotated here: a new file begins",
     "truncated": "the log was cut to nothing here: it begins again",
     "replaced": "the log was replaced here by another file",
     "gap": "lines may be missing here: the log was changed while nobody looked",
+    "skipped": "lines are missing here: the log had grown too far ahead to be read through",
 }
 
 

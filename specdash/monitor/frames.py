@@ -125,10 +125,11 @@ class Log(Frame, frozen=True, kw_only=True):
     after these bytes is ``{"file": file, "offset": end, "head": head, "tail": tail}``."""
     tail: str | None = None
     """SHA-1 of the last min(end, 256) bytes before end: a copy of the file is known by both."""
-    break_: Literal["start", "rotated", "truncated", "replaced", "gap"] | None = msgspec.field(
+    break_: Literal["start", "rotated", "truncated", "replaced", "gap", "skipped"] | None = msgspec.field(
         default=None, name="break"
     )
-    """Why these bytes do not join the ones before. ``start``: first bytes after ``tail``."""
+    """Why these bytes do not join the ones before. ``start``: first bytes after ``tail``; ``skipped``: the
+    log had grown too far ahead."""
 
     @property
     def raw(self) -> bytes:

@@ -16,6 +16,8 @@ MOST = 176 * 1024
 CHUNK = 44 * 1024
 """Bytes of one frame, as the agent has them."""
 SILENT_EVERY = 10.0
+TOO_FAR = 64 << 20
+"""Bytes that may wait to be read, as the agent's tail has them."""
 
 
 class ShellTail:
@@ -71,6 +73,9 @@ class ShellTail:
             self._offset, self._break = 0, "gap"
         elif size < self._offset:
             self._offset, self._break = 0, "truncated"
+        elif size - self._offset > max(TOO_FAR, self._backlog):
+            self._offset, self._cut = size - self._backlog, True
+            self._break = "start" if self._break == "start" else "skipped"
         else:
             return True
         self._file = file

@@ -363,3 +363,35 @@ def test_the_hole_that_a_cut_leaves_before_a_server_that_does_not_append_is_not_
         again = Follower(log, cursor=follower.cursor)
         server.write(b"end\n")
         assert again.look() == b"end\n"
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_a_log_that_has_grown_too_far_ahead_goes_on_near_its_end_and_that_is_said(
+    log: Path, away: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("specdash.agent.tail.TOO_FAR", 200_000)
+    log.write_bytes(b"one\n")
+    follower = Follower(log, backlog=100_000)
+    follower.look()
+    add(log, b"told while nobody could listen\n" * 6_000 + b"and on\n")
+    assert follower.look().startswith(b"told")  # far, and not too far
+    add(log, b"told while nobody could listen\n" * 20_000 + b"this moment\n")
+    if away:
+        follower = Follower(log, follower.cursor, backlog=100_000)
+    seen = follower.look()
+    assert 90_000 < len(seen) <= 100_000
+    assert seen.startswith(b"told")
+    assert seen.endswith(b"this moment\n")
+    assert follower.breaks[-1] == "skipped"
+    add(log, b"goes on\n")
+    assert follower.look() == b"goes on\n"
+
+
+def test_a_hole_in_the_midst_of_a_log_is_not_read(log: Path) -> None:
+    log.write_bytes(b"one\n")
+    follower = Follower(log)
+    follower.look()
+    os.truncate(log, 1 << 30)
+    add(log, b"after the hole\n")
+    assert follower.look() == b"after the hole\n"
+    assert follower.breaks == ["start", "skipped"]

@@ -145,3 +145,15 @@ def test_a_log_that_cannot_be_read_is_said_once_in_ten_seconds() -> None:
     tail = ShellTail("/l", None, 100)
     said = [list(tail.take([b"error permission denied"], at)) for at in (0.0, 1.0, 10.5)]
     assert [len(frame) for frame in said] == [1, 0, 1]
+
+
+def test_a_log_that_has_grown_too_far_ahead_goes_on_near_its_end_and_that_is_said() -> None:
+    tail = ShellTail("/l", {"file": "1:2", "offset": 6}, 100)
+    size = 1 << 30
+    assert list(tail.take([b"1:2 %d 5" % size, base64.b64encode(b"long ago\n")], 9.0)) == []
+    assert tail.more
+    assert tail.request().startswith(f"log {size - 100} ")
+    answer = [b"1:2 %d 5" % size, base64.b64encode(b"half a line\n" + b"x" * 87 + b"\n")]
+    (frame,) = tail.take(answer, 9.5)
+    assert isinstance(frame, frames.Log)
+    assert (frame.raw, frame.break_) == (b"x" * 87 + b"\n", "skipped")

@@ -37,6 +37,31 @@ def test_bytes_come_in_order_with_their_place(log: Path) -> None:
     assert third.head == hashlib.sha1(b"one\ntwo\nthree\n").hexdigest()
 
 
+def test_lines_of_a_server_that_never_rests_come_together_once_a_second_until_it_does(log: Path) -> None:
+    log.write_bytes(b"")
+    follower = Follower(log)
+
+    def pause() -> float:
+        """Seconds until the next look, which is then taken."""
+        follower.tail.step()
+        waited = follower.tail.due - follower.host.clock
+        follower.host.clock = follower.tail.due
+        return waited
+
+    assert pause() == 0.25
+    pauses = []
+    for _ in range(200):
+        add(log, b"Decode batch\n")
+        pauses.append(pause())
+    assert sum(wait for wait in pauses if wait < 1.0) == pytest.approx(60.0, abs=1.0)
+    assert pauses == sorted(pauses, key=lambda wait: wait >= 1.0), (
+        "first a minute of half seconds, then whole ones"
+    )
+    assert pause() == 0.25, "it rests: the next line is wanted at once"
+    add(log, b"Traceback\n")
+    assert pause() < 1.0
+
+
 @pytest.mark.parametrize(
     ("content", "backlog", "first"),
     [
@@ -195,11 +220,10 @@ def test_a_file_that_opens_and_cannot_be_read_leaves_no_descriptor_open(
         raise OSError(errno.ESTALE, "Stale file handle")
 
     monkeypatch.setattr(os, "pread", stale)
-    opened = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(10):
         with pytest.raises(tailfile.Refused, match="Stale"):
             rotation.find(str(log), cursor)
-    assert len(list(Path("/proc/self/fd").iterdir())) == opened
+    assert log.resolve() not in [fd.resolve() for fd in Path("/proc/self/fd").iterdir()]
 
 
 def test_a_file_that_may_not_be_read_is_told_of(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -91,7 +91,9 @@ class Campaign:
         if given["dry_run"]:
             if given["json"] and first is not None:
                 click.echo(as_json(first))
-            return 0
+            elif given["json"]:
+                document({"plan": (), "ok": True})
+            return EXIT_FAILED if first is not None and first.refusal else 0
         await self._agree(first)
         for stage in range(place.stage, len(self._stages)):
             variant = self._stages[stage]
@@ -117,6 +119,7 @@ class Campaign:
     def _shown(self, place: Place, first: Plan | None) -> list[str]:
         from specdash.commands.carrying import shown
         from specdash.measuring.course import load_words
+        from specdash.monitor.spans import count
 
         names, many = ", ".join(dict.fromkeys(self._stages)), len(self._stages)
         out = [f"campaign on {self._here.state.target}: {names} ({self._tag})"]
@@ -124,7 +127,11 @@ class Campaign:
         if place.stage or place.runs or begun:
             out.append(f"  it was cut off and goes on with launch {place.stage + 1} of {many}")
         left = enumerate(self._stages[place.stage :], place.stage + 1)
-        out += [f"  {number} restart into {name}, one token, {self._repeat} runs" for number, name in left]
+        if first is None:
+            number, name = next(left)
+            out.append(f"  {number} {name} runs still: {count(self._repeat - place.runs, 'run')} more")
+        runs = count(self._repeat, "run")
+        out += [f"  {number} restart into {name}, one token, {runs}" for number, name in left]
         out += [f"    each run: {load_words(load)}" for load in self._loads]
         if begun:
             out += ["", "its server was started already and is not started again:"]

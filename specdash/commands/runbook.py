@@ -98,7 +98,7 @@ def _list(profile: Profile, *, as_json: bool) -> None:
 
 async def _run(target: str, book: Book, decision: str | None, given: dict[str, Any]) -> int:
     from specdash.runbooks.runs import Runs
-    from specdash.runbooks.telling import shown
+    from specdash.runbooks.telling import as_json, shown
 
     runs = Runs()
     async with scene(target, given, outside=True) as here:
@@ -106,6 +106,8 @@ async def _run(target: str, book: Book, decision: str | None, given: dict[str, A
         for line in shown(run):
             click.echo(line, err=given["json"] or not given["dry_run"])
         if given["dry_run"]:
+            if given["json"]:
+                click.echo(as_json(run))
             return 0
         return await _carry_out(here, run, runs, decision)
 
@@ -143,11 +145,12 @@ async def _carry_out(here: Scene, run: Run, runs: Runs, decision: str | None) ->
             run = conductor.run or run
         try:
             run = await perform(here, conductor, run)
-            person.herald.close()
         except BaseException:
             if as_document and conductor.run is not None:
                 click.echo(as_json(conductor.run))
             raise
+        finally:
+            person.herald.close()
     click.echo(as_json(run) if as_document else clean_line(run.summary()))
     if not as_document:
         say(f"specdash report {run.id} tells what was done")

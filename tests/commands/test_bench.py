@@ -9,22 +9,29 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import click
+import msgspec
 import pytest
 
 from specdash.bench.events import AnyEvent, Begin, End, Tick
 from specdash.bench.plan import Workload
 from specdash.cli import main
 from specdash.commands import bench
-from specdash.commands.acting import Refused
+from specdash.commands.acting import Refused, Scene
 from specdash.commands.benchload import loads_of
 from specdash.commands.benchtold import live_words
+from specdash.commands.campaign import Campaign
 from specdash.errors import SpecdashError
 from specdash.history.runs import Runs
+from specdash.measuring.campaign import Place
 from specdash.measuring.course import Course, Subject
+from specdash.measuring.keeping import Keeper
 from specdash.measuring.progress import Progress
+from specdash.monitor.state import HostState
+from specdash.operations.plan import Plan
 from specdash.session.lessons import place
 from tests.measuring.scripted import Scripted, good_run
 
@@ -234,6 +241,33 @@ def test_what_never_began_is_no_run(do: Do) -> None:
     kept = Runs(place())
     assert kept.all() == ()
     kept.close()
+
+
+@pytest.mark.parametrize("lives", [True, False])
+async def test_what_a_campaign_would_do_is_a_document_and_a_refusal_is_no_success(
+    lives: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    loads, _ = loads_of(URL, {"requests": 4, "output": 100})
+    here = SimpleNamespace(state=HostState(target="gpubox"), given=given(json=True, dry_run=True))
+    work = Campaign(cast(Scene, here), ("a", "b"), loads, 3, Keeper(print), "campaign-1")
+    refused = Plan(
+        id="p", kind="restart", subject="a", target="gpubox", host="gpubox", boot="", steps=(), made=0.0
+    )
+    refused = msgspec.structs.replace(refused, refusal="GPU 0 is somebody's")
+
+    async def planned(stage: int) -> Plan:
+        return refused
+
+    monkeypatch.setattr(work, "_lives", lambda place: lives)
+    monkeypatch.setattr(work, "_restart_plan", planned)
+    code = await work.run(Place(0, 1, "boot/1:2"))
+    out, err = capsys.readouterr()
+    assert json.loads(out)["plan"] == []
+    assert code == (0 if lives else 1), "as of every other plan"
+    assert ("1 restart into a" in err) == (not lives), "what lives is not restarted"
+    assert "2 restart into b, one token, 3 runs" in err
+    assert ("1 a runs still: 2 runs more" in err) == lives
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
 import pytest
 
+from specdash.alerting.herald import Herald
+from specdash.commands import conducting, runbook
+from specdash.commands.acting import Scene
 from specdash.commands.conducting import Teller
-from specdash.profile.document import RunbookStep
+from specdash.monitor.state import HostState
+from specdash.profile.document import Profile, RunbookStep
 from specdash.runbooks.book import Book
-from specdash.runbooks.runs import Run, new_run
+from specdash.runbooks.runs import Run, Runs, new_run
 
 BOOK = Book(
     name="night",
@@ -40,3 +51,47 @@ def test_each_step_is_told_in_words_and_its_evidence_once(capsys: pytest.Capture
     later = Teller(run)
     run = run.advance(2, state="active", started=17.0)
     assert heard(capsys, later, run) == ["▸ 3/3 say over: begins"], "what was told before is not told again"
+
+
+def scene_of(given: dict[str, Any]) -> Scene:
+    session = SimpleNamespace(target="box", state=HostState(target="box"))
+    return cast(Scene, SimpleNamespace(session=session, state=session.state, given=given, profile=Profile()))
+
+
+async def test_the_procedure_alone_is_a_document_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    given = {"json": True, "dry_run": True, "server": None}
+
+    @contextlib.asynccontextmanager
+    async def scene(target: str, given: dict[str, Any], *, outside: bool) -> AsyncIterator[Scene]:
+        yield scene_of(given)
+
+    monkeypatch.setattr(runbook, "scene", scene)
+    assert await runbook._run("box", BOOK, None, given) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [step["state"] for step in document["steps"]] == ["pending"] * 3
+
+
+async def test_whoever_is_told_of_a_run_is_told_before_it_ends_by_a_failed_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[str] = []
+
+    class Slow(Herald):
+        """Has a message on its way."""
+
+        def close(self) -> None:
+            sent.append("over")
+
+    async def perform(*_: Any) -> Run:
+        raise conducting.Stopped("step 3 has failed")
+
+    monkeypatch.setattr(conducting, "Herald", Slow)
+    monkeypatch.setattr(conducting, "conductor_for", lambda *_: SimpleNamespace(run=None))
+    monkeypatch.setattr(conducting, "perform", perform)
+    run = new_run(BOOK, "box", host="box", server=None, now=1.0)
+    with pytest.raises(conducting.Stopped):
+        await runbook._carry_out(scene_of({"json": False}), run, Runs(tmp_path), None)
+    assert sent == ["over"]

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import click
 
 from specdash.commands.acting import scene
+from specdash.commands.keeping import write
 from specdash.commands.targets import target_options
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -88,12 +89,9 @@ async def _init(target: str, output: str, given: dict[str, Any]) -> int:
 def _keep(text: str, output: str, document: dict[str, Any] | None) -> None:
     if output != STDOUT:
         try:
-            with Path(output).open("x", encoding="utf-8") as file:
-                file.write(text)
+            write(Path(output), text, anew=True)
         except FileExistsError:
             raise _exists(output) from None
-        except OSError as error:
-            raise SpecdashError(f"{output}: {error.strerror}", "--output FILE writes elsewhere") from None
     if document is not None:
         file_ = None if output == STDOUT else output
         click.echo(json.dumps({"schema": 1, "file": file_, **document, "profile": text}, ensure_ascii=False))

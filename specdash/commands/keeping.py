@@ -1,13 +1,16 @@
-"""What the commands about kept runs share: the history, opened and let go of."""
+"""What the commands about what was kept share: the history, names, documents and files."""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
@@ -43,6 +46,26 @@ def tell(lines: Iterator[str]) -> None:
     """On stdout, cleaned: a name or a host's word is no escape code."""
     for line in lines:
         click.echo(clean_line(line))
+
+
+def write(path: Path, text: str, *, private: bool = False, anew: bool = False) -> None:
+    """Write a file where the operator said; what could not be written whole leaves no new part behind.
+
+    ``private``: nobody else may read it. ``anew``: it must not be there. Raises ``SpecdashError``,
+    ``FileExistsError``.
+    """
+    there = path.exists()
+    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if anew else os.O_TRUNC)
+    try:
+        with os.fdopen(os.open(path, flags, 0o600 if private else 0o666), "w", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if not there:
+            with contextlib.suppress(OSError):
+                path.unlink()
+        raise SpecdashError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def document(value: object) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specdash.commands.keeping import write
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, dress, screen_options
 
@@ -117,10 +118,7 @@ async def _draw(
 
 
 def _write(path: Path, drawing: str, second: float) -> None:
-    try:
-        path.write_text(drawing, encoding="utf-8")
-    except OSError as error:
-        raise click.ClickException(f"cannot write {path}: {error.strerror or error}") from error
+    write(path, drawing)
     click.echo(f"{path}: second {second:.0f} of the recording", err=True)
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.keeping import history, write
 from specdash.errors import SpecdashError
 
 if TYPE_CHECKING:
@@ -47,12 +47,7 @@ def command(wanted: str | None, html: bool, output: Path | None) -> None:
     if output is None:
         click.echo(text, nl=False)
         return
-    try:
-        descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise SpecdashError(f"cannot write {output}: {error.strerror or error}") from error
+    write(output, text, private=True)
     click.echo(f"{output}: {report.title}, {report.outcome}", err=True)
 
 
@@ -86,7 +81,6 @@ def _names(target: str) -> list[str]:
 
 def _measured() -> tuple[Measured, ...]:
     """The benchmarks that were kept; none where there is no history, which is said."""
-    from specdash.commands.keeping import history
     from specdash.history.store import HistoryError
     from specdash.session.lessons import place
 

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from specdash.commands.acting import say
-from specdash.commands.keeping import document, history, tell, word
+from specdash.commands.keeping import document, history, tell, word, write
 from specdash.commands.numbers import Number
-from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
@@ -237,11 +236,8 @@ def export(runs: tuple[int, ...], as_csv: bool, output: Path | None) -> None:
     text = csv_text(found) if as_csv else json_lines(found)
     if output is None:
         click.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise SpecdashError(f"cannot write {output}: {error.strerror or error}") from error
+    else:
+        write(output, text)
 
 
 def _plain(run: Measured) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from specdash.monitor.alerts import foremost
 from specdash.monitor.state import HostState, Server
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, cut, dim, row, width_of
-from specdash.tui.widgets.alerts import HELP
+from specdash.tui.widgets.alerts import help_row
 
 if TYPE_CHECKING:
     from specdash.tui.screens.dashboard import Dashboard
@@ -115,5 +115,5 @@ def _fitting(line: Row, width: int) -> Row:
     """With the key to the keys behind it, where there is room."""
     if not line:
         return ()
-    helped = row(line, HELP)
+    helped = row(line, help_row())
     return helped if width_of(helped) <= width else cut(line, width)

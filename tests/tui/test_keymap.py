@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +15,12 @@ from specdash.tui.actions import ACTIONS, BY_ID
 from specdash.tui.keymap import adopt, changed, key_of, label_of, load
 from specdash.tui.paint import text_of
 from specdash.tui.screens.help import help_rows
+from specdash.tui.widgets.alerts import help_row
+from specdash.tui.widgets.choices import strip_rows
 from specdash.tui.widgets.footer import footer_row
+from specdash.tui.widgets.linkpanels import lost_row
 from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.situation import panel_for
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle
@@ -49,6 +54,12 @@ def test_keys_are_read_as_a_person_writes_them_and_labelled_as_one_reads_them() 
 
 
 def test_own_keys_are_everywhere_where_keys_are_named(usual_keys: Path) -> None:
+    adopt({"evidence": ("f7",), "help": ("f1",), "conn.retry": ("f5",), "pane.strip": ("f9",)})
+    stalled = panel_for(states.stalled(), states.stalled().servers[0])
+    assert stalled is not None
+    for line in (stalled.below, help_row(), lost_row(states.lost(), 120)):
+        assert re.search(r"\bf[157]\b", text_of(line)), text_of(line)
+    assert text_of(strip_rows((states.two_servers(),), None, 120, 4)[0]).startswith(" f9 ")
     usual_keys.write_text('log.find = ["ctrl+f", "F3"]\n[server]\nkill = "ctrl+k"\n')
     adopt(load().keys)
     assert changed() == {"log.find": "ctrl+f,f3", "server.kill": "ctrl+k"}

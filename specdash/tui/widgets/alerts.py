@@ -10,10 +10,13 @@ from specdash.monitor.state import Alert, HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
 from specdash.tui.paint import Row, Span, cut, dim, row, spread, width_of
-from specdash.tui.widgets.glyphs import SEVERITY_TONES
+from specdash.tui.widgets.glyphs import SEVERITY_TONES, key_span
 from specdash.tui.widgets.painted import Painted
 
-HELP: Row = row(dim("   "), Span("?", "key", "help"), Span(" keys", "dim", "help"))
+
+def help_row() -> Row:
+    """``   ? keys``"""
+    return row(dim("   "), key_span("help"), Span(" keys", "dim", "help"))
 
 
 def alert_row(
@@ -33,7 +36,7 @@ def alert_row(
     first = foremost(state.alerts, shown)
     if first is None:
         told = row(dim(f" {hint or 'no alerts'}" if state.host is not None else ""))
-        helped = row(told, HELP) if hint and told else told
+        helped = row(told, help_row()) if hint and told else told
         return helped if width_of(helped) <= width else cut(told, width)
     tone = SEVERITY_TONES[first.severity]
     helper = _helper(first, shown, idle, watch_only=watch_only)

@@ -15,6 +15,7 @@ from specdash.measuring.progress import Progress
 from specdash.tui import say
 from specdash.tui.chart import ceiling, chart, gutter, thinned
 from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
+from specdash.tui.widgets.glyphs import key_span
 
 MOST_RUNS: Final = 200
 RUN_CELLS: Final = (4, 17, 17, -8)
@@ -45,15 +46,15 @@ def bench_below(progress: Progress) -> Row:
         return row(dim("stopping: nothing stays on the server"))
     if progress.under_way:
         return row(
-            Span("B", "key", "bench.run"),
+            key_span("bench.run"),
             dim(" stops it · "),
-            Span("4", "key", "pane.bench"),
+            key_span("pane.bench"),
             dim(" all of it"),
         )
     return row(
-        Span("x", "key", "alert.ack"),
+        key_span("alert.ack"),
         dim(" puts it away · "),
-        Span("5", "key", "pane.compare"),
+        key_span("pane.compare"),
         dim(" compares"),
     )
 

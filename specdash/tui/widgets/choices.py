@@ -8,15 +8,16 @@ from dataclasses import dataclass
 from specdash.monitor.alerts import unexplained
 from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.state import HostState, Server
-from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
+from specdash.tui.widgets.glyphs import key_span
 from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.painted import Painted
 
 CELL = 38
 """Columns that a cell wants."""
-STRIP = BY_ID["pane.strip"]
+
+STRIP = "pane.strip"
 GONE_CELLS = 3
 """So many servers of a host that ended have a cell each; more share one."""
 
@@ -120,7 +121,7 @@ def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, m
 
     The key that leads to them stands before them.
     """
-    lead = row(" ", Span(STRIP.label, "key", STRIP.id), " ")
+    lead = row(" ", key_span(STRIP), " ")
     room = width - width_of(lead)
     line = row(lead, *(part for piece in cells(states, chosen, room) for part in (piece, "  ")))
     if len(states) == 1 and width_of(line) - 2 <= width:
@@ -160,7 +161,7 @@ class ChoiceStrip(Painted, can_focus=True):
     @property
     def columns(self) -> int:
         """How many cells stand beside one another."""
-        return columns_of(self.size.width - 2 - len(STRIP.label))
+        return columns_of(self.size.width - 2 - len(key_span(STRIP).text))
 
     def draw(self, width: int) -> list[Row]:
         """One line, or a few where there are many cells."""

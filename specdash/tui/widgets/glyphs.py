@@ -7,6 +7,7 @@ from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.serverparts import LampSays, Mark
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import Says, Severity, State
+from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Span, Tone
 
 STATE_WORDS: dict[State, str] = {
@@ -42,6 +43,11 @@ SEVERITY_TONES: dict[Severity, Tone] = {"info": "plain", "warning": "warn", "err
 SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "–", "bad": "✖", "unknown": "?"}
 SAYS_TONES: dict[Says, Tone] = {"alive": "plain", "flat": "plain", "bad": "bad", "unknown": "dim"}
 LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐", "unknown": "·"}
+
+
+def key_span(id_: str) -> Span:
+    """The key of this action, as whoever sits here has it; a click on it does the same."""
+    return Span(BY_ID[id_].label, "key", id_)
 
 
 def state_span(server: Server) -> Span:

@@ -12,6 +12,7 @@ from textual.geometry import Size
 from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.widgets.glyphs import key_span
 from specdash.tui.widgets.gpuboxes import box_rows, rows_needed
 from specdash.tui.widgets.gpulines import (
     TWO_COLUMNS_ABOVE,
@@ -84,7 +85,7 @@ class GpuPane(Choosing, can_focus=True):
             hidden = len(rows) - self.most + 1
             rows = [
                 *rows[: self.most - 1],
-                row(dim(f"… {hidden} more lines: "), Span("1", "key", "pane.gpu")),
+                row(dim(f"… {hidden} more lines: "), key_span("pane.gpu")),
             ]
         return rows
 

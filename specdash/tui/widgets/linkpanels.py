@@ -12,6 +12,7 @@ from typing import Final
 from specdash.monitor.state import HostState
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, cut, dim, row, width_of
+from specdash.tui.widgets.glyphs import key_span
 from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.situation import Panel, key_rows, text_rows
 from specdash.wording import unnamed
@@ -120,7 +121,7 @@ def lost_row(state: HostState, width: int) -> Row:
     why = Span(f" ({reason})" if reason else "", "warn")
     again = row(
         Span(f" — {retry_text(state)}   ", "warn"),
-        Span("r", "key", "conn.retry"),
+        key_span("conn.retry"),
         Span(" now", "dim", "conn.retry"),
     )
     forms = (row(lost, why, again, dim("   what is below is old")), row(lost, why, again), row(lost, again))
@@ -131,4 +132,4 @@ def over_row(state: HostState, width: int) -> Row:
     """The banner where nothing more will come."""
     at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(state.now))
     told = row(Span(f" ▌ {state.over}", "strong"), dim(f", {at} on the host's clock   "))
-    return cut(row(told, Span("q", "key", "quit"), Span(" quits", "dim", "quit")), width)
+    return cut(row(told, key_span("quit"), Span(" quits", "dim", "quit")), width)

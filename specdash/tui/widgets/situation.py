@@ -19,7 +19,7 @@ from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
 from specdash.tui.widgets.envtable import ranks_in_words
-from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES
+from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES, key_span
 from specdash.tui.widgets.logblock import Lines, block_rows
 
 BLOCK, SHORT_BLOCK = 6, 3
@@ -219,7 +219,7 @@ def stalled(state: HostState, server: Server, *, acts: bool = False) -> Panel:
 
     title = row(Span("✖ why it is called stalled", "bad"), dim(f"   {root.key}" if root else ""))
     keys = (*(("server.kill",) if acts else ()), "alert.ack", "evidence", "log.error", "log.gap")
-    below = row(dim("evidence is live · "), Span("d", "key"), dim(" keeps it in a file"))
+    below = row(dim("evidence is live · "), key_span("evidence"), dim(" keeps it in a file"))
     return Panel(title, rows, below, keys=keys)
 
 

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from specdash.cli import root
-from specdash.commands import status
+from specdash.commands import acting
 from specdash.monitor.samples import CardHealth
 from specdash.monitor.serverparts import Figures, Latency
 from specdash.monitor.state import HostState
@@ -25,8 +25,14 @@ from tests.tui.states import serving
 class Source:
     """A host that was looked at."""
 
-    def __init__(self, state: HostState) -> None:
-        self.state = state
+    def __init__(self, target: str, state: HostState) -> None:
+        self.target, self.state = target, state
+
+    async def run(self) -> None:
+        """It is connected already."""
+
+    async def stop(self) -> None:
+        """Nothing is held."""
 
 
 def two_servers() -> HostState:
@@ -42,13 +48,13 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Any]]:
 
     def open_source(target: str, options: Any) -> Source:
         told.append((target, options))
-        return Source(two_servers())
+        return Source(target, two_servers())
 
     async def look(_: Source) -> None:
         return None
 
     monkeypatch.setattr(session, "open_source", open_source)
-    monkeypatch.setattr(status, "_look", look)
+    monkeypatch.setattr(acting, "_look", look)
     return told
 
 

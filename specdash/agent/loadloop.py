@@ -115,7 +115,9 @@ class Loop(object):
             wait = 0.0 if idle else timers[0][0] - clock() if timers else 60.0
             ready = select(wait if wait > 0 else 0)
             for key, _ in ready:
-                key.data()
+                file = key.fileobj
+                if isinstance(file, int) or file.fileno() >= 0:  # else it was closed earlier in this round
+                    key.data()
             now = clock()
             while timers and timers[0][0] <= now:
                 timer = heapq.heappop(timers)[2]

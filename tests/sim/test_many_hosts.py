@@ -75,6 +75,6 @@ async def test_dead_and_mute_hosts_delay_no_other_and_each_has_its_cell(tmp_path
             assert "▸● gpubox" in screen_text(app)
             await pilot.press("right", "enter")
             await settle(pilot)
-            assert "hung ▸ sglang" in screen_lines(app)[0]
+            assert "hung (gpubox) ▸ sglang" in screen_lines(app)[0]
         for source in sources:
             await source.stop()

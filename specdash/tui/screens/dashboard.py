@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
@@ -128,9 +129,10 @@ class Dashboard(Subject):
         for undo in self._undo:
             undo()
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Other widths have other words."""
-        self.call_after_refresh(self.apply)
+        if event.size == self.app.size:
+            self.call_after_refresh(self.apply)
 
     def _changed(self) -> None:
         self._dirty = True

@@ -13,6 +13,7 @@ from textual.screen import ModalScreen
 
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, dim, row
+from specdash.tui.resizing import NewestSize
 from specdash.tui.widgets.below import lines_below, watch_below
 from specdash.tui.widgets.painted import Painted, set_frame
 
@@ -25,7 +26,7 @@ Say = Callable[[int], Sequence[Row]]
 Title = Callable[[], Row]
 
 
-class Live(ModalScreen[None]):
+class Live(NewestSize, ModalScreen[None]):
     """A screen over the dashboard that looks again whenever the dashboard does. B stops a benchmark, too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

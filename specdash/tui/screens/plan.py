@@ -18,6 +18,7 @@ from specdash.operations.offer import Offer
 from specdash.operations.plan import Plan
 from specdash.sanitise import sanitise
 from specdash.tui.paint import Row, Span, clip, dim, row, wrap
+from specdash.tui.resizing import NewestSize
 from specdash.tui.widgets.below import lines_below, watch_below
 from specdash.tui.widgets.planrows import step_rows, title, verb, warning_rows
 from specdash.tui.widgets.tick import Tick, Words
@@ -46,7 +47,7 @@ class Answer(NamedTuple):
 Make: TypeAlias = Callable[[], Awaitable[Offer]]
 
 
-class PlanDialog(ModalScreen["Answer | None"]):
+class PlanDialog(NewestSize, ModalScreen["Answer | None"]):
     """Shows an offer; returns what is to run, or None.
 
     ``hindered``: why it cannot run at this moment (the link is lost), or None.

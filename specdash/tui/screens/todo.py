@@ -12,9 +12,10 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from specdash.sanitise import sanitise
+from specdash.tui.resizing import NewestSize
 
 
-class TodoDialog(ModalScreen["tuple[str, str] | None"]):
+class TodoDialog(NewestSize, ModalScreen["tuple[str, str] | None"]):
     """Two lines; enter keeps both, escape neither. An entry without words is none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

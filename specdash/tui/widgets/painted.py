@@ -19,9 +19,10 @@ from textual.widget import Widget
 from specdash.sanitise import sanitise
 from specdash.tui import say
 from specdash.tui.paint import TONES, Row, Tone, cut, dim, text_of
+from specdash.tui.resizing import NewestSize
 
 
-class TonedScreen(Screen[None]):
+class TonedScreen(NewestSize, Screen[None]):
     """The lowest screen of an app: it knows how each tone looks, once for all panes."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {f"tone--{tone}" for tone in TONES}

@@ -81,7 +81,7 @@ async def test_while_the_link_is_lost_nothing_is_prepared_and_nothing_is_sent(
         assert isinstance(app.screen, PlanDialog)
         assert focused(app) == "cancel"
         await pilot.press("escape")
-        await settle(pilot)
+        await until(pilot, "cancelled: nothing was done")
         await pilot.press("K")
         await until(pilot, "not connected to gpubox: nothing can be prepared")
         assert source.host.effects == []

@@ -200,7 +200,7 @@ def _link(memory: Memory, frame: Link) -> Memory:
 
 def _gpus(memory: Memory, frame: Gpus) -> Memory:
     owned, table = belonging(memory.servers), memory.processes
-    view = view_of(memory.picture.host, frame.cards, table)
+    view = view_of(memory.picture.host, frame.cards, table, memory.picture.processes_at)
     cards = {
         card.index: observe_card(
             memory.cards.get(card.index), card, frame.at, table, owned, view, memory.baselines

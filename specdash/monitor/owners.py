@@ -43,8 +43,8 @@ class View(msgspec.Struct, frozen=True, kw_only=True):
     """Inside a container: processes of others are hidden, and NVML may hide them or use other pids."""
     nameless: bool = False
     """Processes in here compute, and NVML names none of them: what looks foreign may be theirs."""
-    open: bool = False
-    """Nothing is hidden from us: a process that we do not see is not there."""
+    whole_at: float | None = None
+    """When the table was read, if nothing is hidden from us: a process that is not in it was not there."""
 
 
 class Belonging(msgspec.Struct, frozen=True):
@@ -85,8 +85,8 @@ def observe_card(
         card = _keep_identity(card, last.card)
     owners = tuple(_owner(p.pid, p.mib, table, servers) for p in card.processes or ())
     past = _past(last, card, owners, at)
-    if view.open:
-        owners = tuple(_ended(owner, past, at) for owner in owners)
+    if view.whole_at is not None:
+        owners = tuple(_ended(owner, past, view.whole_at) for owner in owners)
 
     left_at = before.owner_left_at if before else None
     if last and {o.pid for o in last.owners} - {o.pid for o in owners}:
@@ -154,12 +154,14 @@ def _past(last: Gpu | None, card: Card, owners: tuple[Owner, ...], at: float) ->
     )
 
 
-def view_of(host: HostFacts | None, cards: Iterable[Card], table: Mapping[int, Process]) -> View:
+def view_of(
+    host: HostFacts | None, cards: Iterable[Card], table: Mapping[int, Process], table_at: float | None
+) -> View:
     """What can be said of owners here, by the host's own word and by whom NVML names."""
     if host is None:
         return WHOLE
     if host.container is None or host.host_pids or host.simulated:
-        return View(open=host.uid == 0)
+        return View(whole_at=table_at if host.uid == 0 else None)
     named = {process.pid for card in cards for process in card.processes or ()}
     return View(inside=True, nameless=any(p.uvm for p in table.values() if p.pid not in named))
 
@@ -198,13 +200,14 @@ def _again(before: Owner, now: Owner) -> Owner:
     return now if now.known else msgspec.structs.replace(now, ended=before.ended)
 
 
-def _ended(owner: Owner, past: Past, at: float) -> Owner:
-    """Whether what NVML names is gone: it has been named, and not seen, for long."""
+def _ended(owner: Owner, past: Past, table_at: float) -> Owner:
+    """Whether what NVML names is gone: it had been named for long when the table was read without it."""
     if owner.known:
         return owner
     named = past.owned.get(owner.pid, ())
-    seen = [when for when, mib in zip(past.at, named, strict=False) if mib is not None]
-    long = len(seen) >= ENDED_SAMPLES and at - seen[0] >= ENDED_AFTER_S
+    times = zip(past.at, named, strict=False)
+    seen = [at for at, mib in times if mib is not None and at <= table_at]
+    long = len(seen) >= ENDED_SAMPLES and table_at - seen[0] >= ENDED_AFTER_S
     return msgspec.structs.replace(owner, ended=long)
 
 

@@ -65,10 +65,14 @@ def test_what_nvml_names_and_nobody_sees_for_long_has_ended_where_nothing_is_hid
     more: dict[str, Any], ended: bool
 ) -> None:
     samples = [Gpus(at=float(t), cards=(card(76, (15592, 76 * GIB)),)) for t in range(1, 14)]
-    early, late = run(hello(**more), *samples[:5]), run(hello(**more), *samples)
+    tables = [Processes(at=sample.at, list=()) for sample in samples]
+    looks = [frame for both in zip(tables, samples, strict=True) for frame in both]
+    early, late = run(hello(**more), *looks[:10]), run(hello(**more), *looks)
     assert [owner.ended for owner in early.picture.gpus[0].owners] == [False], "it may be new"
     assert [owner.ended for owner in late.picture.gpus[0].owners] == [ended]
-    fast = [msgspec.structs.replace(one, at=20 * one.at) for one in samples[:5]]
+    stale = run(hello(**more), tables[4], *samples)
+    assert [owner.ended for owner in stale.picture.gpus[0].owners] == [False], "the table is of before"
+    fast = [msgspec.structs.replace(one, at=20 * one.at) for one in looks[:10]]
     flying = run(hello(**more), *fast)
     assert [owner.ended for owner in flying.picture.gpus[0].owners] == [False], "seconds fly there"
     table = Processes(at=14.0, list=(msgspec.structs.replace(TABLE[7], pid=15592),))

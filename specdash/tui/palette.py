@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
+from specdash.monitor.naming import called
 from specdash.sanitise import sanitise
 from specdash.tui.actions import shown
 from specdash.tui.screens.dashboard import Dashboard
@@ -59,8 +60,9 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
     for number, choice in enumerate(board.choices):
         state = board.states[choice.host]
         server = next((s for s in state.servers if s.key == choice.server), None)
-        name = f"server {server.name}" if server else f"host {state.target}"
-        yield Command(name, f"look at it on {state.target}", partial(board.action_choose, number), True)
+        where = called(state.target)
+        name = f"server {server.name}" if server else f"host {where}"
+        yield Command(name, f"look at it on {where}", partial(board.action_choose, number), True)
     for theme in sorted(app.available_themes):
         yield Command(f"{THEME_COMMAND}{theme}", "other colours", partial(app.use_theme, theme))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -42,7 +41,7 @@ class HostGenerator:
         """
         self._session, self._server, self._leftovers = session, server, leftovers
         self._token: str | None = None
-        self._stopping: asyncio.Task[None] | None = None
+        self._stopping: asyncio.Task[bool] | None = None
 
     def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
         """What it prints, in order. Raises ``SpecdashError`` where it cannot be started or is lost."""
@@ -57,15 +56,20 @@ class HostGenerator:
     async def _run(self, workload: Mapping[str, Any]) -> AsyncIterator[AnyEvent]:
         token = self._token = secrets.token_hex(8)
         frames: asyncio.Queue[Bench | str] = asyncio.Queue()
-        forget, ended = None, False
+        forget, ended, over, last = None, False, False, ""
         try:
             await self._clear()
             if self._leftovers is not None:
                 self._leftovers.note(token)
             request = {"r": "bench", "workload": dict(workload), "server": self._server}
-            await self._session.ask(request, token=token)
+            try:
+                await self._session.ask(request, token=token)
+            except SpecdashError as error:
+                over = not error.message.startswith("unfinished:")
+                raise
+            if self._stopping is not None:  # when it was asked for there was nothing to end yet
+                self._stopping = asyncio.ensure_future(self._stop(token))
             forget = self._session.benches.follow(token, frames.put_nowait, frames.put_nowait)
-            last = ""
             while True:
                 frame = await frames.get()
                 if isinstance(frame, str):
@@ -75,7 +79,7 @@ class HostGenerator:
                     ended = ended or isinstance(event, End)
                     last = getattr(event, "line", last)
                     yield event
-                if frame.over:
+                if over := frame.over:
                     break
             if not ended:
                 status = f"status {frame.exit}"
@@ -83,12 +87,12 @@ class HostGenerator:
         finally:
             if forget is not None:
                 forget()
-            if not ended and self._stopping is None:
-                self.stop()
             stopping = self._stopping
+            if not over and (stopping is None or stopping.done()):
+                stopping = asyncio.ensure_future(self._stop(token))
             if stopping is not None:
                 await asyncio.wait({stopping}, timeout=END_S)
-            if self._leftovers is not None and (stopping is None or stopping.done()):
+            if self._leftovers is not None and (over or (stopping and stopping.done() and stopping.result())):
                 self._leftovers.forget(token)
             self._token = self._stopping = None
 
@@ -104,10 +108,13 @@ class HostGenerator:
             if self._leftovers is not None:
                 self._leftovers.forget(run)
 
-    async def _stop(self, token: str) -> None:
-        # Already ended, or not even begun: then there is nothing to end.
-        with contextlib.suppress(SpecdashError):
+    async def _stop(self, token: str) -> bool:
+        """Whether it is known to have ended; a run that was not even begun is not."""
+        try:
             await self._session.ask({"r": "bench_stop", "run": token})
+        except SpecdashError:
+            return False
+        return True
 
 
 def _event(document: Any) -> AnyEvent:

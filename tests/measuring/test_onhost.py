@@ -12,7 +12,7 @@ import pytest
 
 from specdash.bench.events import End
 from specdash.bench.plan import Workload
-from specdash.errors import SpecdashError
+from specdash.errors import RequestError, SpecdashError
 from specdash.measuring import onhost
 from specdash.measuring.leftover import Leftovers
 from specdash.measuring.onhost import HostGenerator
@@ -143,3 +143,56 @@ async def test_whoever_leaves_a_lost_link_waits_for_no_answer(
     await anext(run)
     await run.aclose()  # type: ignore[attr-defined]
     assert len(noted_in(tmp_path)) == 1, "whoever measures next ends it"
+
+
+class Slow(MadeUpGround):
+    """It takes a while to begin a run, and until then knows of none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked_to_begin, self.begins = asyncio.Event(), asyncio.Event()
+        self.begun = False
+
+    async def ask(self, request: Mapping[str, Any], *, token: str | None = None) -> Any:
+        if request["r"] == "bench":
+            self.asked_to_begin.set()
+            await self.begins.wait()
+            self.begun = True
+        elif not self.begun:
+            raise RequestError("no such run on this host")
+        return await super().ask(request, token=token)
+
+
+async def test_who_stops_before_it_has_begun_does_not_load_the_server_all_the_same() -> None:
+    ground = Slow()
+    ground.when_followed = lambda run: ground.say(run, BEGIN, offset=10)
+    generator = HostGenerator(ground)
+    heard = asyncio.ensure_future(_all(generator))
+    await ground.asked_to_begin.wait()
+    generator.stop()
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    ground.begins.set()
+    events = await asyncio.wait_for(heard, 60)
+    assert isinstance(events[-1], End)
+    assert events[-1].cancelled
+
+
+async def test_who_leaves_before_it_is_known_to_have_begun_leaves_word_of_it(tmp_path: Path) -> None:
+    ground = Slow()
+    heard = asyncio.ensure_future(_all(HostGenerator(ground, None, Leftovers("gpubox", tmp_path))))
+    await ground.asked_to_begin.wait()
+    heard.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await heard
+    assert len(noted_in(tmp_path)) == 1, "whoever measures next ends it"
+
+
+async def test_what_was_refused_is_not_taken_for_a_load_that_was_left(tmp_path: Path) -> None:
+    with pytest.raises(SpecdashError, match="no room"):
+        await _all(HostGenerator(MadeUpGround("no room"), None, Leftovers("gpubox", tmp_path)))
+    assert noted_in(tmp_path) == []
+
+
+async def _all(generator: HostGenerator) -> list[Any]:
+    return [event async for event in generator.run(LOAD)]

@@ -143,14 +143,14 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         if self.workload is None:
             return " ".join(self.command) if self.command else "?"
         w = self.workload
-        load = (
-            f"{w.rate:g}/s {w.arrival}"
-            if w.rate is not None
-            else f"{w.streams} stream{'' if w.streams == 1 else 's'}"
-        )
+        load = f"{w.streams} stream{'' if w.streams == 1 else 's'}"
+        if w.rate is not None:
+            cap = f", at most {w.concurrency} at once" if w.concurrency else ""
+            load = f"{w.rate:g}/s {w.arrival}{cap}"
         more = "" if w.prompts == "builtin" else f", {w.prompts}"
         heat = "" if w.temperature == 0 else f", T {'default' if w.temperature is None else w.temperature}"
-        return f"{load}, {w.input} in {w.output} out, {w.api}{more}{heat}"
+        ends = "" if w.ignore_eos else ", answers end by themselves"
+        return f"{load}, {w.input} in {w.output} out, {w.api}{more}{heat}{ends}"
 
     def sample(self) -> Sample:
         """For the verdict."""

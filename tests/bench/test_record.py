@@ -65,6 +65,10 @@ def test_runs_are_compared_only_where_the_same_was_asked() -> None:
     assert GOOD.cell == "1 streams, 128 in 128 out, chat".replace("1 streams", "1 stream")
     rated = msgspec.structs.replace(GOOD, workload=Workload(url="h:1", rate=2.5, temperature=0.7))
     assert rated.cell == "2.5/s poisson, 128 in 128 out, chat, T 0.7"
+    capped = msgspec.structs.replace(rated, workload=Workload(url="h:1", rate=2.5, concurrency=8))
+    assert capped.cell == "2.5/s poisson, at most 8 at once, 128 in 128 out, chat"
+    free = msgspec.structs.replace(GOOD, workload=Workload(url="h:1", ignore_eos=False))
+    assert free.cell == "1 stream, 128 in 128 out, chat, answers end by themselves", "no repeat of the first"
 
 
 def test_what_the_cards_showed_stands_behind_what_was_launched() -> None:

@@ -8,6 +8,7 @@ finds one that is not over and not locked knows that its process has died.
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
@@ -60,10 +61,14 @@ class LineFile:
         if fresh:
             self.write(first)
             prune(path.parent, kept)
+        elif not path.read_bytes().endswith(b"\n"):  # a line was torn off: ours begins on its own
+            os.write(self._descriptor, b"\n")
 
     def write(self, row: Mapping[str, Any], *, sync: bool = True) -> None:
         """One line; on disk when this returns, unless a crash of the machine may take it (``sync``)."""
-        os.write(self._descriptor, msgspec.json.encode(row) + b"\n")
+        line = msgspec.json.encode(row) + b"\n"
+        if os.write(self._descriptor, line) < len(line):  # a disk that is nearly full takes a part of it
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
         if sync:
             os.fsync(self._descriptor)
 

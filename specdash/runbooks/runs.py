@@ -129,8 +129,9 @@ class RunFile(LineFile):
         self.write({"step": index, "is": row})
 
     def sample(self, sample: Sample) -> None:
-        """What was seen of the host; it may be lost in a crash of the machine."""
-        self.write({"seen": msgspec.to_builtins(sample)}, sync=False)
+        """What was seen of the host; it may be lost in a crash of the machine, or on a full disk."""
+        with contextlib.suppress(OSError):
+            self.write({"seen": msgspec.to_builtins(sample)}, sync=False)
 
     def end(self, run: Run) -> None:
         """The run is over."""

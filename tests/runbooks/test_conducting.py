@@ -13,7 +13,7 @@ from specdash.errors import RequestError
 from specdash.profile.document import FilePatch, RunbookStep
 from specdash.runbooks.conductor import Conductor
 from specdash.runbooks.doing import NotAgreed, Waits
-from specdash.runbooks.runs import Run
+from specdash.runbooks.runs import Run, RunFile
 from tests.operations.fakehost import FakeHost
 from tests.runbooks.scene import Anna, Room, seen, states_of
 from tests.tui.actors import DRAFT, bury, leftover, serving
@@ -356,3 +356,18 @@ async def test_decisions_from_a_later_command_go_on_with_the_run(tmp_path: Path)
     again: Run = conductor.decide(left, "retry")
     assert (await conductor.carry_out(again, lambda _: None)).ok
     assert host.times("run", ("ls", "/tmp")) == 2
+
+
+async def test_what_was_seen_meanwhile_may_be_lost_on_a_full_disk_and_the_run_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room, write = Room(_host(), tmp_path), RunFile.write
+
+    def full(self: RunFile, row: dict[str, Any], *, sync: bool = True) -> None:
+        if "seen" in row:
+            raise OSError(28, "No space left on device")
+        write(self, row, sync=sync)
+
+    monkeypatch.setattr(RunFile, "write", full)
+    run = await room.carry(room.new(RUN, RunbookStep(notify="over")))
+    assert states_of(run) == ["done", "done"]

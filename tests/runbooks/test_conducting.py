@@ -369,5 +369,5 @@ async def test_what_was_seen_meanwhile_may_be_lost_on_a_full_disk_and_the_run_go
         write(self, row, sync=sync)
 
     monkeypatch.setattr(RunFile, "write", full)
-    run = await room.carry(room.new(RUN, RunbookStep(notify="over")))
+    run = await room.carry(room.new(KILL, RunbookStep(notify="over")))
     assert states_of(run) == ["done", "done"]

@@ -86,7 +86,7 @@ def launch_facts(argv: Sequence[str]) -> LaunchFacts:
     return _launch_facts(tuple(argv))
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _launch_facts(argv: tuple[str, ...]) -> LaunchFacts:
     port = whole(flag(argv, "--port", "--server-port", "-p"))
     port = port if port is not None and 0 < port < 65536 else None

@@ -83,11 +83,11 @@ def snooze(memory: Memory, key: str, seconds: float = SNOOZE_S) -> Memory:
 
 
 def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
-    """What earlier starts of this server's kind have shown: from now on its limits follow them."""
+    """What earlier starts of this server's kind have shown: from the next frame on its limits follow them."""
     known = {key: value for key, value in memory.learned.items() if key != server_key}
     if learned is not None:
         known[server_key] = learned
-    return _repaint(replace(memory, learned=known), memory.picture.now, memory.picture)
+    return replace(memory, learned=known)
 
 
 def learn_baselines(memory: Memory, found: Mapping[str, int]) -> Memory:

@@ -194,7 +194,8 @@ def test_of_a_load_that_was_found_half_way_the_logs_own_clock_says_how_long_it_h
 def test_what_nobody_timed_as_a_whole_gives_no_estimate() -> None:
     memory = watched(*WATCHED[:2])
     parts = summarise([({"capture": Lap(took_s=30, gap_s=14)}, False)])
-    assert only_server(learn(memory, memory.servers[0].key, parts)).eta_s is None
+    memory = learn(memory, memory.servers[0].key, parts)
+    assert only_server(run(tick(30.0), memory=memory)).eta_s is None
 
 
 def test_two_models_that_are_served_under_one_name_are_two_kinds() -> None:
@@ -205,3 +206,11 @@ def test_two_models_that_are_served_under_one_name_are_two_kinds() -> None:
         return kind.model if kind else None
 
     assert (model("/models/a"), model("/models/b")) == ("/models/a", "/models/b")
+
+
+def test_what_was_learned_is_taken_in_with_the_next_frame_for_all_servers_at_once() -> None:
+    """A host with hundreds of servers is not painted anew for each answer of the history."""
+    memory = watched(*WATCHED[:2])
+    told = learn(memory, memory.servers[0].key, LESSON)
+    assert told.picture is memory.picture
+    assert only_server(run(tick(memory.picture.now), memory=told)).starts_known == 1

@@ -10,7 +10,7 @@ import msgspec
 
 from specdash.history.store import Store
 from specdash.intake.rules import default_rules
-from specdash.monitor.frames import AnyFrame, Note
+from specdash.monitor.frames import AnyFrame, Note, Tick
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import learn, learn_baselines, observe, start
@@ -36,7 +36,8 @@ class Station:
 
     def _learn(self, key: str, learned: Learned | None) -> None:
         self.answers.append(learned)
-        self.memory = learn(self.memory, key, learned)
+        memory = learn(self.memory, key, learned)
+        self.memory = observe(memory, Tick(at=memory.picture.now))
         self._changed.set()
 
     def _learn_baselines(self, found: Mapping[str, int]) -> None:
@@ -126,6 +127,7 @@ async def test_what_one_session_has_watched_the_next_one_knows(tmp_path: Path) -
     while not second.state.servers[0].starts_known:
         changed.clear()
         await asyncio.wait_for(changed.wait(), 60)
+        second._take(Tick(at=second.state.now), b"")
     await second.stop()
     assert [item.usual_s for item in second.state.servers[0].rail if item.phase == "weights"] == [90.0]
 

@@ -199,10 +199,11 @@ class Link:
                 self._say("live")
             for line in lines.feed(data):
                 self._take(line)
+                self._pulse.heard(self._clock.monotonic())  # who is slow to listen calls nobody silent
+                await asyncio.sleep(0)  # a flood of frames must starve neither the heartbeat nor the keys
             if lines.take_dropped():
                 self._gate.refuse("a line longer than 1 MiB")
                 self._complain()
-            await asyncio.sleep(0)  # a flood of log bytes must not starve the heartbeat
         raise await self._ended(channel)
 
     async def _ended(self, channel: Channel) -> LinkError:

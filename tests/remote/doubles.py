@@ -62,6 +62,13 @@ class FakeClock:
             await self.pass_(0.6)
             await asyncio.sleep(0.02)
 
+    def spend(self, seconds: float) -> None:
+        """A call that takes so long: who sleeps is due, and has his turn when the loop has."""
+        self.now += seconds
+        self.wall_now += seconds
+        while self._sleepers and self._sleepers[0][0] <= self.now:
+            heapq.heappop(self._sleepers)[2].set_result(None)
+
     def suspend(self, seconds: float) -> None:
         """The machine sleeps: the wall clock goes on, the monotonic one stands still."""
         self.wall_now += seconds

@@ -280,3 +280,25 @@ async def test_an_error_of_the_listener_is_not_swallowed() -> None:
     with pytest.raises(ZeroDivisionError):
         async with running(link):
             await bench.clock.pass_(1)
+
+
+async def test_who_is_slow_to_listen_calls_nobody_silent_and_holds_up_nobody_else() -> None:
+    bench = Bench()
+    heard: list[str] = []
+
+    def slow(frame: frames.AnyFrame, line: bytes) -> None:
+        bench.seen(frame, line)
+        heard.append(type(frame).__name__)
+        if isinstance(frame, frames.Beat):
+            bench.clock.spend(4)
+
+    link = Link(
+        parse_target("gpubox"), LinkOptions(block=b""), slow, clock=bench.clock, transport=bench.transport
+    )
+    async with running(link):
+        beats = b"".join(b'{"t":"beat","at":5,"n":%d}\n' % n for n in range(5))
+        bench.transport.channel.feed(beats)
+        await settle()
+        told = [name for name in heard if name in ("Beat", "Tick")]
+        assert told == ["Beat", "Tick"] * 5
+        assert bench.seen.states == ["connecting", "live"]

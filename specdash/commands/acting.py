@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -13,6 +14,7 @@ import click
 
 from specdash.commands.targets import ask_on_terminal, options_from, target_options
 from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
 from specdash.wording import named
 
 if TYPE_CHECKING:
@@ -96,9 +98,26 @@ class Scene:
         return Rules(production=production, forced=tuple(self.given.get("force") or ()))
 
 
-def say(text: str) -> None:
-    """Narration: on stderr, so that stdout stays a document."""
-    click.echo(text, err=True)
+def say(text: str, *, nl: bool = True) -> None:
+    """Narration: on stderr, so that stdout stays a document.
+
+    Whether anybody hears it (``2>&1 | head``, a closed terminal, a full disk) decides over nothing that is
+    done meanwhile.
+    """
+    with contextlib.suppress(OSError):
+        click.echo(text, nl=nl, err=True)
+
+
+def show(lines: Iterable[str], given: dict[str, Any]) -> None:
+    """What will be done: on stdout where nothing else was asked for, else it is narration."""
+    tell = click.echo if given["dry_run"] and not given["json"] else say
+    for line in lines:
+        tell(clean_line(line))
+
+
+def heeded(*numbers: signal.Signals) -> list[signal.Signals]:
+    """Those that whoever has started us did not want to be ignored, as ``nohup`` does."""
+    return [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
 
 
 Prepare = Callable[[Scene], Awaitable["Plan"]]

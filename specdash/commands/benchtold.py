@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
-import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from specdash.commands.acting import NoConnection, say
+from specdash.commands.acting import NoConnection, heeded, say
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -58,7 +54,7 @@ class Narrator:
             import shutil
 
             room = max(20, shutil.get_terminal_size().columns - 1)
-            click.echo(f"\r\x1b[2K{line[:room]}", nl=False, err=True)
+            say(f"\r\x1b[2K{line[:room]}", nl=False)
             self._shown = True
         elif progress.line and progress.line != self._line_said:
             self._line_said = progress.line
@@ -69,7 +65,7 @@ class Narrator:
 
     def _clear(self) -> None:
         if self._shown:
-            click.echo("\r\x1b[2K", nl=False, err=True)
+            say("\r\x1b[2K", nl=False)
             self._shown = False
 
 
@@ -83,6 +79,7 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
     narrator, loop = Narrator(), asyncio.get_running_loop()
     benchmark.subscribe(lambda: narrator.tell(benchmark.progress))
     work = asyncio.ensure_future(benchmark.run())
+    ending = heeded(signal.SIGHUP)
     asked = False
 
     def interrupt() -> None:
@@ -92,14 +89,11 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
         asked = True
         benchmark.stop()
 
-    def hung_up() -> None:
-        _to_nobody()
-        benchmark.stop()
-
     with contextlib.suppress(NotImplementedError, RuntimeError):
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, interrupt)
-        loop.add_signal_handler(signal.SIGHUP, hung_up)
+        for number in ending:
+            loop.add_signal_handler(number, benchmark.stop)
     watch = asyncio.ensure_future(lost()) if lost is not None else None
     try:
         await asyncio.wait({work, watch} if watch else {work}, return_when=asyncio.FIRST_COMPLETED)
@@ -116,21 +110,8 @@ async def run_benchmark(benchmark: Benchmark, lost: Lost | None) -> tuple[Measur
             task.cancel()
         await asyncio.gather(*filter(None, (work, watch)), return_exceptions=True)
         with contextlib.suppress(NotImplementedError, ValueError):
-            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            for number in (signal.SIGINT, signal.SIGTERM, *ending):
                 loop.remove_signal_handler(number)
-
-
-def _to_nobody() -> None:
-    """The terminal is gone: a word to it would be an error in the middle of the end."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for number in (1, 2):
-        try:
-            os.tcgetpgrp(number)
-        except OSError as error:  # a file or a pipe keeps what it is told
-            if error.errno == errno.ENOTTY:
-                continue
-        os.dup2(nowhere, number)
-    os.close(nowhere)
 
 
 def table_lines(runs: Sequence[Measured], known: Sequence[Measured]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene
+from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene, show
 from specdash.commands.benchload import loads_of, script_of
 from specdash.commands.benchtold import run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document
@@ -86,8 +86,7 @@ class Campaign:
 
         runs, given = place.runs, self._here.given
         first = None if self._lives(place) else await self._restart_plan(place.stage)
-        for line in self._shown(place, first):
-            click.echo(clean_line(line), err=given["json"] or not given["dry_run"])
+        show(self._shown(place, first), given)
         if given["dry_run"]:
             if given["json"] and first is not None:
                 click.echo(as_json(first))

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, NoConnection, Prepare, Refused, Scene, desk_of, say, scene
+from specdash.commands.acting import (
+    EXIT_FAILED,
+    NoConnection,
+    Prepare,
+    Refused,
+    Scene,
+    desk_of,
+    say,
+    scene,
+    show,
+)
 from specdash.commands.asking import agreed, ask
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -59,8 +69,7 @@ async def carry_out(here: Scene, kind: Kind, prepare: Prepare) -> int:
     desk = desk_of(here)
     plan = await _plan(here, desk, kind, prepare)
     as_document = bool(here.given["json"])
-    for line in shown(plan):
-        click.echo(line, err=as_document or not here.given["dry_run"])
+    show(shown(plan), here.given)
     if here.given["dry_run"]:
         if as_document:
             click.echo(as_json(plan))

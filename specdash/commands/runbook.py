@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene
+from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene, show
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
@@ -103,8 +103,7 @@ async def _run(target: str, book: Book, decision: str | None, given: dict[str, A
     runs = Runs()
     async with scene(target, given, outside=True) as here:
         run = _taken_up(here, book, runs, decision)
-        for line in shown(run):
-            click.echo(line, err=given["json"] or not given["dry_run"])
+        show(shown(run), given)
         if given["dry_run"]:
             if given["json"]:
                 click.echo(as_json(run))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from specdash.commands.acting import heeded
 from specdash.commands.targets import ask_on_terminal
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ async def _narrate(sources: Sequence[Source], server: str | None = None) -> int:
         ended.append(128 + number)
         changed.set()
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in heeded(signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(number, end, number)
     undo = [source.subscribe(changed.set) for source in sources]
     running = [asyncio.create_task(source.run()) for source in sources]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import errno
+import io
 import json
 import os
 import signal
@@ -126,10 +129,14 @@ def test_a_run_that_does_not_count_ends_with_1_and_is_kept(do: Do) -> None:
 class Interrupted(Scripted):
     """Ctrl-C is pressed once a run has ended, before the next has begun."""
 
+    def __init__(self, *runs: list[AnyEvent], by: signal.Signals = signal.SIGINT) -> None:
+        super().__init__(*runs)
+        self._by = by
+
     async def run(self, load: Workload) -> AsyncIterator[AnyEvent]:
         async for event in super().run(load):
             yield event
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), self._by)
         await asyncio.sleep(0)
 
 
@@ -139,6 +146,40 @@ def test_stopped_between_two_runs_it_is_no_whole_benchmark(
     with pytest.raises(SpecdashError, match="stopped: 2 of 3 runs were not begun"):
         do(Interrupted(good_run(), good_run(), good_run()), 3)
     assert "baseline  1" in capsys.readouterr().out, "what was measured is told"
+
+
+@pytest.mark.parametrize(("before", "runs"), [(signal.SIG_DFL, 1), (signal.SIG_IGN, 3)])
+def test_a_closed_terminal_stops_it_unless_nohup_was_told_that_it_shall_not(
+    do: Do, before: signal.Handlers, runs: int
+) -> None:
+    usual = signal.signal(signal.SIGHUP, before)
+    try:
+        with contextlib.suppress(SpecdashError):
+            do(Interrupted(*(good_run() for _ in range(3)), by=signal.SIGHUP), 3)
+    finally:
+        signal.signal(signal.SIGHUP, usual)
+    kept = Runs(place())
+    assert len(kept.all()) == runs
+    kept.close()
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC, errno.EIO])
+def test_nobody_who_hears_how_it_goes_is_no_reason_to_cut_it_off(
+    do: Do, number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(io.RawIOBase):
+        """``2>&1 | head``, a full disk, a closed terminal."""
+
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: object) -> int:
+            raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stderr", io.TextIOWrapper(Gone(), write_through=True))  # type: ignore[type-var]
+        code, out, _ = do(Scripted(good_run(), good_run()), 2)
+    assert (code, out.splitlines()[2].split()[:2]) == (0, ["baseline", "2"])
 
 
 def test_where_nothing_can_be_measured_it_is_said_in_one_sentence(do: Do) -> None:

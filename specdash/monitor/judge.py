@@ -24,7 +24,7 @@ from specdash.monitor.witness import testify
 from specdash.monitor.words import Says
 
 SETTLE_S = 2.0
-"""No stall is called before the signs of life have been looked at twice."""
+"""No stall is called before the signs of life have been looked at twice; one that was called stays called."""
 
 BEGINNING_S = 120.0
 """Engines import for up to 25 s before their first line, and for longer on a cold disk."""
@@ -58,7 +58,7 @@ def judge(
     if _answers_well(memory):
         evidence = replace(evidence, phase="serving", ready=True)
     verdict = assess(evidence, rules.limits, learned)
-    if verdict.word == "stalled" and now - memory.watched_since < SETTLE_S:
+    if verdict.word == "stalled" and not memory.stalled and now - memory.watched_since < SETTLE_S:
         verdict = replace(verdict, word="suspect")
     if verdict.word not in _FINE or memory.reading.state == "crashed":
         # A server that works has outlived whatever the driver reported; the host's alerts tell of it.

@@ -61,6 +61,18 @@ def test_a_server_that_stood_still_all_the_while_is_stalled_once_it_was_looked_a
     assert only_server(later).state == "stalled"
 
 
+def test_a_stall_that_outlasts_a_lost_link_is_one_stall_and_rings_once() -> None:
+    memory = run(*looked_at(12, 200), memory=begun())
+    assert only_server(memory).state == "stalled"
+    rung = [event for event in memory.picture.events if "stalled" in event.text]
+    away = run(Link(at=200.0, state="lost", reason="gone"), *map(tick, range(200, 230)), memory=memory)
+    back = run(hello(230.0), Link(at=230.0, state="live"), memory=away)
+    for frame in looked_at(230, 240):
+        back = run(frame, memory=back)
+        assert only_server(back).state == "stalled"
+    assert [event for event in back.picture.events if "stalled" in event.text] == rung
+
+
 def test_what_was_printed_while_we_were_away_comes_before_the_verdict() -> None:
     away = run(Link(at=25.0, state="lost", reason="gone"), *map(tick, range(25, 400)), memory=begun())
     news = "\rCapturing batches (bs=8 avail_mem=4.90 GB):  60%|##6       | 14/23 [00:05<00:14, 1.2it/s]"

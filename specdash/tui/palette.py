@@ -77,6 +77,9 @@ def _variants(board: Dashboard) -> Iterator[Command]:
 class SpecdashPalette(CommandPalette):
     """Textual's, whose list ends on the screen and says how much of it is out of sight."""
 
+    _highest = 0
+    """Rows that the list may have on this screen."""
+
     def on_mount(self) -> None:
         """Count again whenever the list grows or moves."""
         watch_below(self.query_one(CommandList), self._tell)
@@ -87,7 +90,11 @@ class SpecdashPalette(CommandPalette):
 
     def _tell(self) -> None:
         known = self.query_one(CommandList)
-        known.styles.max_height = min(round(self.size.height * SHARE), self.size.height - known.region.y)
+        highest = min(round(self.size.height * SHARE), self.size.height - known.region.y)
+        if highest != self._highest:
+            self._highest = highest
+            known.styles.max_height = highest
+            self.call_after_refresh(self._tell)  # with other rows, another count is out of sight
         known.border_subtitle = lines_below(known)
 
 

@@ -146,6 +146,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _in_words(error: Exception) -> tuple[str, str | None]:
     if isinstance(error, OSError) and error.errno in _NO_ROOM:
         return f"cannot write: {error.strerror}", None
+    if isinstance(error, RuntimeError) and "home directory" in str(
+        error
+    ):  # pathlib's and platformdirs' words
+        return "no home folder is known here", "set HOME"
     return f"{type(error).__name__}: {error}", "this is a fault of specdash; SPECDASH_DEBUG=1 shows where"
 
 

@@ -6,6 +6,7 @@ Never fails and never connects: a profile that cannot be read has nothing to off
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -18,7 +19,7 @@ from specdash.errors import SpecdashError
 from specdash.profile.document import Profile
 from specdash.profile.loading import load
 
-_SSH: Final = (Path("~/.ssh/config"), Path("/etc/ssh/ssh_config"))
+_SSH: Final = (Path(os.path.expanduser("~/.ssh/config")), Path("/etc/ssh/ssh_config"))  # noqa: PTH111
 
 
 def teach(name: str, command: click.Command) -> None:
@@ -35,7 +36,7 @@ def hosts(profile: Profile) -> Iterable[str]:
     """Names of the profile, aliases of ssh, this machine."""
     from specdash.remote.aliases import aliases
 
-    return (*profile.hosts, *aliases(file.expanduser() for file in _SSH), "local")
+    return (*profile.hosts, *aliases(_SSH), "local")
 
 
 def themes(profile: Profile) -> Iterable[str]:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pwd
 import subprocess
 import sys
 from pathlib import Path
@@ -155,6 +156,20 @@ def test_closed_streams_are_nobodys_fault(closed: str, arguments: str, code: int
     assert process.returncode == code, process.stderr
     assert "fault" not in process.stderr
     assert "Traceback" not in process.stderr
+
+
+@pytest.mark.parametrize("arguments", [["runs"], ["keys"], ["config", "path"], ["status", "gpubox"]])
+def test_no_home_is_said_as_what_it_is(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nobody(uid: int) -> None:
+        raise KeyError(uid)
+
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", nobody)
+    code, _, err = run(arguments, capsys)
+    assert (code, err) == (1, "specdash: no home folder is known here (set HOME)\n")
 
 
 def test_a_complaint_cannot_carry_escape_codes(capsys: pytest.CaptureFixture[str]) -> None:

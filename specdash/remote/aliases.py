@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -53,7 +54,10 @@ def _words(line: str) -> list[str]:
 
 def _included(pattern: str, folder: Path) -> list[Path]:
     """Files that ``Include`` means: relative to the folder of the configuration, with wildcards."""
-    path = Path(pattern).expanduser()
-    if path.is_absolute():
-        return sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
-    return sorted(folder.glob(pattern))
+    path = Path(os.path.expanduser(pattern))  # noqa: PTH111 - Path.expanduser() raises where there is none
+    try:
+        if path.is_absolute():
+            return sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        return sorted(folder.glob(pattern))
+    except (ValueError, IndexError):  # no pattern at all
+        return []

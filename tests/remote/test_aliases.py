@@ -40,6 +40,13 @@ def test_the_names_of_a_configuration_and_its_included_files_are_known_without_p
     assert set(aliases([config])) == {"gpubox", "gpubox.lab", "dgx2", "with quotes", "jumpbox"}
 
 
+@pytest.mark.parametrize("pattern", ["~nosuchuser/config", '""', "**x", "/", "["])
+def test_what_cannot_be_included_has_no_names_and_ends_nothing(tmp_path: Path, pattern: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"Host before\nInclude {pattern}\nHost behind\n")
+    assert set(aliases([path])) == {"before", "behind"}
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [

@@ -193,6 +193,16 @@ def test_a_serving_host_is_calm_no_meter_no_amber_and_green_only_for_ready() -> 
     assert loud == {("ready", "● READY"), ("ready", "● serving")}
 
 
+def test_the_sentence_of_truth_ends_with_a_whole_part_where_there_is_little_room() -> None:
+    truth = "last step 17:24 ago · last line 17:24 ago · port refused 3 s ago"
+    server = msgspec.structs.replace(first(states.capture()), truth=truth)
+    shown = text_of(truth_row(server, 78, with_meter=True))
+    assert shown.startswith("last step 17:24 ago · last line 17:24 ago  ")
+    assert shown.endswith("/2:00")
+    assert text_of(truth_row(server, 12, with_meter=False)) == "last step 1…"
+    assert text_of(truth_row(server, len(truth), with_meter=False)) == truth
+
+
 def test_every_lamp_of_readiness_is_shown_with_what_it_says() -> None:
     state = states.serving()
     wide = text_of(lamps_row(state, first(state), 196))

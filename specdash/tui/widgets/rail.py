@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from rich.cells import cell_len
+
 from specdash.monitor.alerts import unexplained
 from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.monitor.serverparts import Lamp, RailItem
@@ -15,7 +17,8 @@ from specdash.tui.widgets.painted import Choosing, clickable
 
 QUIET_SHARE = 0.25
 """A server that serves shows the meter only from this share of its limit on: calm."""
-
+GAP = 2
+"""Cells between the sentence and the meter at least."""
 
 LIFE = {
     "tokens": "token",
@@ -126,9 +129,18 @@ def truth_row(server: Server, width: int, *, with_meter: bool, old: bool = False
     ``old``: its ages are those of the moment when the host was last heard.
     """
     then = Span("when last heard: ", "warn") if old and server.truth else Span("")
-    sentence = row(then, Span(server.truth or "nothing seen yet", truth_tone(server)))
     right = meter_row(server, 6, words=False) if with_meter and not old else ()
-    return spread(sentence, right, width)
+    room = width - len(then.text) - (width_of(right) + GAP if right else 0)
+    says = _whole(server.truth or "nothing seen yet", room)
+    return spread(row(then, Span(says, truth_tone(server))), right, width, gap=GAP)
+
+
+def _whole(sentence: str, room: int) -> str:
+    """As many of its parts as there is room for, each whole: half of one tells nothing."""
+    parts = sentence.split(" · ")
+    while len(parts) > 1 and cell_len(" · ".join(parts)) > room:
+        parts.pop()
+    return " · ".join(parts)
 
 
 def facts(server: Server, now: float) -> Row:

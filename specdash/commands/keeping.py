@@ -21,7 +21,7 @@ LONGEST_NAME = 80
 
 @contextlib.contextmanager
 def history() -> Iterator[Runs]:
-    """The runs that were kept. Raises ``HistoryError``."""
+    """The runs that were kept; of those that cannot be read it is said. Raises ``HistoryError``."""
     from specdash.history.runs import Runs
     from specdash.session.lessons import place
 
@@ -30,6 +30,8 @@ def history() -> Iterator[Runs]:
         yield runs
     finally:
         runs.close()
+    for number in runs.unreadable:
+        click.echo(f"run {number} is damaged: specdash runs delete {number} takes it away", err=True)
 
 
 def word(text: str) -> str:

@@ -47,15 +47,12 @@ def command(ctx: click.Context, host: str | None, tag: str | None, as_json: bool
         return
     with history() as kept:
         found = kept.all(host=host, tag=tag)
-        unreadable = kept.unreadable
     if as_json:
         document({"runs": [_plain(run) for run in found]})
     elif not found:
         click.echo(_none(host, tag), err=True)
     else:
         tell(_list(found, _columns(sys.stdout)))
-    for number in unreadable:
-        click.echo(f"run {number} is damaged: specdash runs delete {number} takes it away", err=True)
 
 
 def _none(host: str | None, tag: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import sqlite3
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -211,6 +212,17 @@ def test_what_cannot_be_is_said_in_one_line(say: Say, asked: tuple[str, ...], sa
     assert code in (1, 2)
     assert (out, says in err, err.count("\n")) == ("", True, 1)
     assert "fault of specdash" not in err
+
+
+@pytest.mark.usefixtures("kept")
+@pytest.mark.parametrize(
+    "asked", [("runs",), ("compare",), ("runs", "export"), ("report",), ("compare", "2", "3")]
+)
+def test_a_run_that_is_left_out_since_it_is_damaged_is_named(say: Say, asked: tuple[str, ...]) -> None:
+    sqlite3.connect(place(), isolation_level=None).execute("UPDATE runs SET document = '{' WHERE id = 1")
+    assert "run 1 is damaged: specdash runs delete 1 takes it away\n" in say(*asked)[2]
+    assert say("runs", "delete", "1", "--yes")[0] == 0
+    assert "damaged" not in say(*asked)[2]
 
 
 @pytest.mark.usefixtures("kept")

@@ -17,6 +17,7 @@ from textual.app import App, ScreenError
 from textual.binding import Binding, BindingType
 from textual.color import Color
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
 from textual.theme import Theme
@@ -248,6 +249,11 @@ class SpecdashApp(App[int]):
             return files.write("crash.txt", text.encode())
         except OSError as why:
             return f"(not written: {why})"
+
+    def _handle_exception(self, error: Exception) -> None:
+        """A dialog that is taken down before it was there misses its parts: for who leaves that is no fault."""
+        if not (self._exit and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
         """Textual would print pages of traceback over the shell: write it to a file instead."""

@@ -51,6 +51,10 @@ class ScreenPrompter:
             try:
                 return await answer
             except asyncio.CancelledError:
-                if dialog.is_current:
-                    dialog.dismiss(None)
+                app.call_later(_take_away, dialog)  # after it has come
                 raise
+
+
+def _take_away(dialog: Screen[Any]) -> None:
+    if dialog.is_attached and dialog.is_current:
+        dialog.dismiss(None)

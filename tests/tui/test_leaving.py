@@ -5,7 +5,12 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from specdash.tui.screens.dialogs import ConfirmDialog
+import pytest
+
+from specdash.tui.palette import SpecdashPalette
+from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
+from specdash.tui.screens.todo import TodoDialog
+from tests.tui import fakes, states
 from tests.tui.actors import (
     HeldClock,
     HostSource,
@@ -103,3 +108,16 @@ async def test_a_plan_belongs_to_its_host_and_the_dialog_names_it(tmp_path: Path
         board.action_choose(0)
         clock.go.set()
         await until(pilot, "✓ kill sglang:30000")
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_leaving_while_a_dialog_is_on_its_way_is_no_fault(turns: int, make_app: Make) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for dialog in (NoticeDialog("a title", "a text", None), TodoDialog("a to-do"), SpecdashPalette()):
+            app.push_screen(dialog)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        app.exit()
+    assert app.crash_words is None

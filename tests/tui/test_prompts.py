@@ -116,6 +116,19 @@ async def test_a_connection_that_gives_up_takes_its_question_away() -> None:
         assert "password:" not in screen_text(app)
 
 
+async def test_a_question_that_is_given_up_before_it_is_there_is_taken_away_too() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        for turns in range(6):
+            question = asyncio.create_task(prompter.secret(PASSWORD))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            question.cancel()
+            await settle(pilot)
+            assert "password" not in screen_text(app), turns
+
+
 async def test_ctrl_c_leaves_from_a_question_too_and_trusts_nobody() -> None:
     app, prompter = asked()
     async with app.run_test(size=(80, 24)) as pilot:

@@ -251,7 +251,7 @@ class SpecdashApp(App[int]):
             return f"(not written: {why})"
 
     def _handle_exception(self, error: Exception) -> None:
-        """A dialog that is taken down before it was there misses its parts: for who leaves that is no fault."""
+        """A dialog that is taken down before it was there misses its parts: no fault, for who leaves."""
         if not (self._exit and isinstance(error, NoMatches)):
             super()._handle_exception(error)
 

@@ -137,19 +137,8 @@ class Circumstances(msgspec.Struct, frozen=True, kw_only=True):
     cuda_graph: bool | None = None
     tp: int | None = None
     concurrency: int | None = None
-    experts: tuple[int, int] | None = None
-    """(experts of a layer, experts a token goes to)."""
     temperature: float | None = None
     ignore_eos: bool | None = None
-    target_window: int | None = None
-    draft_window: int | None = None
-    longest: int | None = None
-    """Tokens of the longest request, prompt and answer."""
-
-
-def experts_touched(experts: int, chosen: int, tokens: int) -> float:
-    """Experts that a batch of so many tokens reads, if each token chooses for itself."""
-    return experts * (1 - (1 - chosen / experts) ** tokens)
 
 
 def cause(spec: Speculation, known: Circumstances) -> str | None:
@@ -159,19 +148,8 @@ def cause(spec: Speculation, known: Circumstances) -> str | None:
     dear = spec.cycle_ms / spec.step_ms
     if known.cuda_graph is False:
         return "decode ran without CUDA graphs: is the verify batch larger than the captured ones?"
-    window, target, longest = known.draft_window, known.target_window, known.longest
-    if window and target and longest and window < min(target, longest):
-        return f"the draft sees {window} tokens and requests had {longest}: beyond that it guesses"
     if _guesses_badly(spec):
         return _poor_draft(known)
-    if known.experts is not None and spec.steps is not None:
-        one = experts_touched(*known.experts, 1)
-        all_ = experts_touched(*known.experts, spec.steps + 1)
-        if all_ / one > 1.5:
-            return (
-                f"a cycle costs {dear:.1f} plain steps: verifying {spec.steps + 1} tokens reads"
-                f" {all_ / one:.1f} times the experts"
-            )
     if known.tp is not None and known.tp >= 4:
         return f"a cycle costs {dear:.1f} plain steps: each draft step pays the all-reduce of TP{known.tp}"
     if known.concurrency is not None and known.concurrency >= 16:

@@ -227,7 +227,6 @@ def circumstances(run: Measured) -> Circumstances:
         concurrency=run.run.concurrency,
         temperature=load.temperature if load else None,
         ignore_eos=load.ignore_eos if load else None,
-        longest=load.input + load.output if load else None,
     )
 
 

@@ -9,7 +9,6 @@ from specdash.bench.speculation import (
     alpha,
     cause,
     expected,
-    experts_touched,
     finding,
     line,
     speculation,
@@ -62,8 +61,6 @@ def test_where_it_pays_nothing_is_to_blame() -> None:
     ("known", "says"),
     [
         (Circumstances(cuda_graph=False, tp=8), "without CUDA graphs"),
-        (Circumstances(draft_window=131072, target_window=262144, longest=140000), "sees 131072 tokens"),
-        (Circumstances(experts=(128, 8), tp=8), "verifying 4 tokens reads 3.6 times the experts"),
         (Circumstances(tp=8), "all-reduce of TP8"),
         (Circumstances(tp=1, concurrency=64), "64 streams leave no spare compute"),
         (Circumstances(), "a cycle costs 3.3 plain steps: verifying is dear here"),
@@ -78,11 +75,6 @@ def test_a_poor_draft_is_blamed_before_the_machine() -> None:
     spec = speculation(1.3, 60.0, baseline=82.5, steps=3, per_position=(0.25, 0.05, 0.0))
     assert "guesses badly" in (cause(spec, Circumstances(tp=8)) or "")
     assert "ignore_eos" in (cause(spec, Circumstances(tp=8, ignore_eos=True)) or "")
-
-
-def test_four_tokens_touch_more_experts_than_one() -> None:
-    assert experts_touched(128, 8, 1) == pytest.approx(8)
-    assert experts_touched(128, 8, 4) == pytest.approx(29.1, abs=0.1)
 
 
 def test_what_is_no_rate_is_refused() -> None:

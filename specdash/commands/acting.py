@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeVar
 
 import click
 
@@ -106,6 +107,11 @@ def say(text: str, *, nl: bool = True) -> None:
     """
     with contextlib.suppress(OSError):
         click.echo(text, nl=nl, err=True)
+
+
+def obeys(stream: TextIO) -> bool:
+    """Behind it is a terminal that understands more than text."""
+    return stream.isatty() and os.environ.get("TERM", "dumb") not in ("dumb", "")
 
 
 def show(lines: Iterable[str], given: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any
 
-from specdash.commands.acting import NoConnection, heeded, say
+from specdash.commands.acting import NoConnection, heeded, obeys, say
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -30,7 +30,7 @@ class Narrator:
     """Tells a benchmark under way on stderr."""
 
     def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
+        self._live = obeys(sys.stderr)
         self._told = 0
         self._said_at = -TELL_EVERY_S
         self._shown = False

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 from collections.abc import Iterable
 
 import click
 
+from specdash.commands.acting import obeys
 from specdash.wording import nearest
 
 
@@ -51,7 +51,7 @@ def _help_of(parent: click.Context, name: str) -> None:
 
 def _show(lines: Iterable[tuple[bool, str]]) -> None:
     """On a terminal with bold headings, by the pager where it is longer than the screen; else plain."""
-    if not sys.stdout.isatty() or os.environ.get("TERM") == "dumb":
+    if not obeys(sys.stdout):
         click.echo("\n".join(text for _, text in lines))
         return
     text = "\n".join(click.style(line, bold=True) if heading else line for heading, line in lines)

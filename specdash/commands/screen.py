@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from specdash.commands.acting import heeded
+from specdash.commands.acting import heeded, obeys
 from specdash.commands.targets import ask_on_terminal
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def screen_options(command: _F) -> _F:
 
 def full_screen(plain: bool) -> bool:
     """A screen can be drawn here, and nobody asked for lines instead."""
-    terminal = sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()  # Textual draws on stderr
-    return terminal and not plain and os.environ.get("TERM", "dumb") not in ("dumb", "")
+    # Textual draws on stderr.
+    return not plain and sys.stdin.isatty() and obeys(sys.stdout) and obeys(sys.stderr)
 
 
 def dress(theme: str | None) -> Outfit:

@@ -80,6 +80,17 @@ def test_whoever_sits_there_is_told_what_comes_next(do: Do, monkeypatch: pytest.
     assert told not in do(Scripted(good_run()), json=True)[2]
 
 
+@pytest.mark.parametrize(("term", "in_place"), [("xterm", True), ("dumb", False), ("", False)])
+def test_a_terminal_that_cannot_go_back_in_a_line_gets_lines(
+    do: Do, term: str, in_place: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", term)
+    err = do(Scripted(good_run()))[2]
+    assert ("\x1b" in err, "\r" in err) == (in_place, in_place)
+    assert "run 1 of 1" in err
+
+
 def test_before_it_asks_it_says_how_long_it_will_take_and_by_what(do: Do) -> None:
     _, _, first = do(Scripted(good_run()))
     assert "how long: not known before the first answers; Ctrl-C stops it" in first

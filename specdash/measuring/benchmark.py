@@ -209,10 +209,11 @@ class Benchmark:
 
     def _ended(self) -> bool:
         """Its port may be another start's by now, whose figures are not this one's."""
-        if self._host is None or self.course.subject.server is None or self._host.state.link.state != "live":
+        if self._host is None or self.course.subject.server is None:
             return False
         server = self._server()
-        return server is None or server.gone_at is not None
+        # Over a new link nothing is known before the processes were read.
+        return server.gone_at is not None if server else self._host.state.processes_at is not None
 
     def _beside(self, load: Workload) -> dict[str, float | int | None]:
         """The kept baseline of the same load, and what an accept length must pass against it."""

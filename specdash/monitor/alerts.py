@@ -73,6 +73,28 @@ def of_now(known: tuple[Alert, ...], before: HostState, now: HostState) -> tuple
     return tuple(alert for alert in known if not alert.key.startswith(LINK))
 
 
+LATE_S = 10.0
+"""A log may tell of a stop so long after the processes that it ended were missed."""
+
+
+def of_ends(
+    known: tuple[Alert, ...], before: Mapping[str, Server], now: Mapping[str, Server], at: float
+) -> tuple[Alert, ...]:
+    """Without the crash of a server that turns out to have been asked to end: its log came after its dead."""
+    asked = {
+        key
+        for key, server in now.items()
+        if server.state == "stopped" and key in before and before[key].state == "crashed"
+    }
+    if not asked:
+        return known
+    return tuple(
+        alert
+        for alert in known
+        if not (alert.alarm and about(alert.key) in asked and at - alert.at <= LATE_S)
+    )
+
+
 def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[str]) -> tuple[Alert, ...]:
     """Add what is new; the same alert is not said twice while it stands or after it was acknowledged."""
     keys = {alert.key for alert in known} | dismissed

@@ -20,6 +20,7 @@ def told(
     """The same with its alerts as of now. ``before``: the picture of which ``memory`` has the next."""
     fresh = list(_causes(memory, before, portraits, gpus, now))
     known = alerts.of_now(memory.alerts, before, memory.picture)
+    known = alerts.of_ends(known, memory.portraits, portraits, now)
     kept = alerts.keep(known, iter(fresh), frozenset(memory.dismissed))
     keys = {alert.key for alert in kept}
     # One that was acknowledged, or had no room, is remembered while there is cause for it.

@@ -113,6 +113,22 @@ def test_an_engine_core_that_is_gone_while_its_server_lives_is_a_crash_and_named
     assert "EngineCore 101 is gone" in told_so.picture.servers[0].diagnoses[0].summary
 
 
+def test_a_crash_that_its_log_explains_a_moment_later_as_a_stop_that_was_asked_for_is_no_alarm() -> None:
+    main = family()[0]
+    early = run(processes(1003.1, main), tick(1003.5), memory=second_look(first_look({}), {}))
+    assert [alert.alarm for alert in early.picture.alerts if "crashed" in alert.text] == [True]
+    asked = (
+        "(APIServer pid=100) INFO 11-29 14:12:45 [launcher.py:254] [shutdown] API server: shutdown triggered"
+    )
+    for heard, alarms in ((1004.6, 0), (1103.6, 1)):
+        memory = run(tick(heard - 0.1), told(heard, f"{asked}\n", len(READY)), memory=early)
+        assert memory.picture.servers[0].state == "stopped"
+        assert "has stopped, as it was asked to" in memory.picture.alerts[-1].text
+        assert sum(alert.alarm for alert in memory.picture.alerts) == alarms, (
+            "what was dead for long had died"
+        )
+
+
 def test_a_stopped_server_that_answers_no_health_check_is_not_called_busy() -> None:
     stopped = {"main": "T"}
     batch = told(1000.5, STATS.format(tok_s=10.0), len(READY))

@@ -201,6 +201,13 @@ def test_the_sentence_of_truth_ends_with_a_whole_part_where_there_is_little_room
     assert shown.endswith("/2:00")
     assert text_of(truth_row(server, 12, with_meter=False)) == "last step 1…"
     assert text_of(truth_row(server, len(truth), with_meter=False)) == truth
+    crashed = msgspec.structs.replace(
+        server, truth="crashed 46 s ago · the draft is shorter than the target's"
+    )
+    assert (
+        text_of(truth_row(crashed, 50, with_meter=False))
+        == "crashed 46 s ago · the draft is shorter than the… "
+    )
 
 
 def test_every_lamp_of_readiness_is_shown_with_what_it_says() -> None:

@@ -11,7 +11,7 @@ from specdash.monitor.glyphs import MARK_GLYPHS
 from specdash.monitor.serverparts import Lamp, RailItem
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, Tone, cut, dim, fill, meter, row, spread, width_of
+from specdash.tui.paint import Row, Span, Tone, clip, cut, dim, fill, meter, row, spread, width_of
 from specdash.tui.widgets.glyphs import LAMP_GLYPHS, MARK_TONES
 from specdash.tui.widgets.painted import Choosing, clickable
 
@@ -19,6 +19,8 @@ QUIET_SHARE = 0.25
 """A server that serves shows the meter only from this share of its limit on: calm."""
 GAP = 2
 """Cells between the sentence and the meter at least."""
+REASON = 24
+"""Cells from which on the beginning of a part is worth reading."""
 
 LIFE = {
     "tokens": "token",
@@ -136,10 +138,13 @@ def truth_row(server: Server, width: int, *, with_meter: bool, old: bool = False
 
 
 def _whole(sentence: str, room: int) -> str:
-    """As many of its parts as there is room for, each whole: half of one tells nothing."""
+    """As many of its parts as there is room for: half a figure tells nothing, half a reason does."""
     parts = sentence.split(" · ")
     while len(parts) > 1 and cell_len(" · ".join(parts)) > room:
-        parts.pop()
+        last = parts.pop()
+        left = room - cell_len(" · ".join(parts)) - 3
+        if REASON <= left < cell_len(last):
+            return " · ".join((*parts, clip(last, left)))
     return " · ".join(parts)
 
 

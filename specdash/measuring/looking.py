@@ -52,9 +52,10 @@ async def look(load: Workload) -> Looked:
     if key:
         headers["Authorization"] = f"Bearer {key}"
     verify: Any = load.tls_ca if load.tls_ca and load.tls_verify else load.tls_verify
+    alone = httpx.Limits(max_keepalive_connections=0)  # a server may close a kept one under our next question
     try:
         async with httpx.AsyncClient(
-            headers=headers, verify=verify, timeout=LIMIT_S, trust_env=False
+            headers=headers, verify=verify, timeout=LIMIT_S, trust_env=False, limits=alone
         ) as client:
             return await _ask(client, load.url)
     except (httpx.HTTPError, OSError, ValueError) as error:

@@ -120,6 +120,12 @@ def _taken_up(here: Scene, book: Book, runs: Runs, decision: str | None) -> Run:
 
     old = runs.cut_off(here.session.target, book.name)
     if old is not None and old.begun:
+        if decision != "abort" and here.given["server"] not in (None, old.server):
+            whose = f"server {old.server}" if old.server else "no server by its name"
+            raise SpecdashError(
+                f"{book.name} has stopped here for {whose}, not for {here.given['server']}",
+                "without --server it goes on, --abort gives it up",
+            )
         say(f"this goes on: {clean_line(old.summary())}")
         return old
     if decision is not None:

@@ -15,6 +15,7 @@ from specdash.alerting.herald import Herald
 from specdash.commands import conducting, runbook
 from specdash.commands.acting import Scene
 from specdash.commands.conducting import Teller
+from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
 from specdash.profile.document import Profile, RunbookStep
 from specdash.runbooks.book import Book
@@ -95,3 +96,26 @@ async def test_whoever_is_told_of_a_run_is_told_before_it_ends_by_a_failed_step(
     with pytest.raises(conducting.Stopped):
         await runbook._carry_out(scene_of({"json": False}), run, Runs(tmp_path), None)
     assert sent == ["over"]
+
+
+@pytest.mark.parametrize("decision", [None, "retry", "abort"])
+def test_a_run_that_was_cut_off_does_not_go_on_with_a_server_that_was_not_named(
+    tmp_path: Path, decision: str | None
+) -> None:
+    runs = Runs(tmp_path)
+    old = new_run(BOOK, "box", host="box", server="sglang:30000", now=1.0).advance(
+        0, state="active", started=2.0
+    )
+    runs.begin(old).close()
+
+    def taken_up(server: str | None) -> Run:
+        return runbook._taken_up(scene_of({"server": server}), BOOK, runs, decision)
+
+    assert taken_up(None).id == taken_up("sglang:30000").id == old.id
+    if decision == "abort":
+        assert taken_up("vllm:8000").id == old.id
+    else:
+        with pytest.raises(
+            SpecdashError, match="night has stopped here for server sglang:30000, not for vllm:8000"
+        ):
+            taken_up("vllm:8000")

@@ -49,7 +49,7 @@ async def campaign(target: str, given: dict[str, Any]) -> int:
         raise click.UsageError("a campaign measures by the built-in load, not by a command of your own")
     stages = order(variants, given["launches"])
     keeper = Keeper(_complain, name=given["name"] or "")
-    name = name_of(target, variants, loads, repeat, given["launches"])
+    name = name_of(target, variants, loads, repeat, given["launches"], given["server"])
     if (trouble := await asyncio.to_thread(keeper.trouble)) is not None:
         raise SpecdashError(f"a campaign lives on what it keeps, and nothing can be kept: {trouble}")
     known = await asyncio.to_thread(keeper.known)

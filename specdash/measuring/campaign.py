@@ -33,11 +33,16 @@ def order(variants: Sequence[str], launches: int) -> tuple[str, ...]:
 
 
 def name_of(
-    target: str, variants: Sequence[str], loads: Sequence[Workload], repeat: int, launches: int
+    target: str,
+    variants: Sequence[str],
+    loads: Sequence[Workload],
+    repeat: int,
+    launches: int,
+    server: str | None = None,
 ) -> str:
-    """The same wish has the same name: asking again goes on."""
+    """The same wish has the same name: asking again goes on. ``server``: the one that was named."""
     asked = [load.bare for load in loads]
-    wish = msgspec.json.encode((target, variants, asked, repeat, launches), order="deterministic")
+    wish = msgspec.json.encode((target, server, variants, asked, repeat, launches), order="deterministic")
     return f"campaign-{hashlib.sha256(wish).hexdigest()[:8]}"
 
 

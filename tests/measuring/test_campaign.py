@@ -67,6 +67,7 @@ def test_another_wish_is_another_campaign() -> None:
     assert name == name_of("gpubox", ("a", "b"), (LOAD,), 3, 2)
     assert name != name_of("gpubox", ("a", "b"), (LOAD,), 5, 2)
     assert name != name_of("gpubox", ("b", "a"), (LOAD,), 3, 2)
+    assert name != name_of("gpubox", ("a", "b"), (LOAD,), 3, 2, "vllm:8000"), "it is measured as the other"
     assert name == name_of("gpubox", ("a", "b"), (msgspec.structs.replace(LOAD, url="http://[::1]:9"),), 3, 2)
 
 

@@ -12,6 +12,8 @@ from textual.content import Content
 from specdash.monitor.naming import called
 from specdash.sanitise import sanitise
 from specdash.tui.actions import shown
+from specdash.tui.dismissing import DismissedOnce
+from specdash.tui.resizing import NewestSize
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.handlers import acknowledge_all
 from specdash.tui.screens.logkeys import log_commands
@@ -74,7 +76,7 @@ def _variants(board: Dashboard) -> Iterator[Command]:
         yield Command(f"restart as {name}", "stop, verify, start this variant of the profile", restart)
 
 
-class SpecdashPalette(CommandPalette):
+class SpecdashPalette(DismissedOnce, NewestSize, CommandPalette):
     """Textual's, whose list ends on the screen and says how much of it is out of sight."""
 
     _highest = 0

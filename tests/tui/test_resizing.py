@@ -8,6 +8,7 @@ from textual import events
 from textual.geometry import Size
 from textual.screen import ModalScreen
 
+from specdash.tui.palette import SpecdashPalette
 from specdash.tui.screens.dialogs import NoticeDialog
 from specdash.tui.screens.help import HelpScreen
 from specdash.tui.screens.todo import TodoDialog
@@ -19,6 +20,7 @@ OVER_IT: dict[str, Callable[[], ModalScreen[Any]]] = {
     "a dialog": lambda: NoticeDialog("a title", "a text", None),
     "a form": lambda: TodoDialog("a to-do"),
     "a sheet": lambda: HelpScreen(watch_only=False),
+    "the palette": SpecdashPalette,
 }
 
 

@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 
 from specdash.sanitise import sanitise
+from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.resizing import NewestSize
 from specdash.tui.widgets.below import lines_below, watch_below
 
@@ -20,7 +21,7 @@ SHARE = 0.9
 """Of the screen's height a dialog takes so much at most, as the style sheet says."""
 
 
-class Dialog(NewestSize, ModalScreen[Answer], Generic[Answer]):
+class Dialog(DismissedOnce, NewestSize, ModalScreen[Answer], Generic[Answer]):
     """A text, and below it what :meth:`answers` gives.
 
     Where a small screen has no room for all of the text, that scrolls: what is pressed is always there.

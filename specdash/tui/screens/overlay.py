@@ -12,6 +12,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
 from specdash.tui.actions import BY_ID
+from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.paint import Row, dim, row
 from specdash.tui.resizing import NewestSize
 from specdash.tui.widgets.below import lines_below, watch_below
@@ -26,7 +27,7 @@ Say = Callable[[int], Sequence[Row]]
 Title = Callable[[], Row]
 
 
-class Live(NewestSize, ModalScreen[None]):
+class Live(DismissedOnce, NewestSize, ModalScreen[None]):
     """A screen over the dashboard that looks again whenever the dashboard does. B stops a benchmark, too."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

@@ -17,6 +17,7 @@ from specdash.errors import SpecdashError
 from specdash.operations.offer import Offer
 from specdash.operations.plan import Plan
 from specdash.sanitise import sanitise
+from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.paint import Row, Span, clip, dim, row, wrap
 from specdash.tui.resizing import NewestSize
 from specdash.tui.widgets.below import lines_below, watch_below
@@ -47,7 +48,7 @@ class Answer(NamedTuple):
 Make: TypeAlias = Callable[[], Awaitable[Offer]]
 
 
-class PlanDialog(NewestSize, ModalScreen["Answer | None"]):
+class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
     """Shows an offer; returns what is to run, or None.
 
     ``hindered``: why it cannot run at this moment (the link is lost), or None.

@@ -12,10 +12,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from specdash.sanitise import sanitise
+from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.resizing import NewestSize
 
 
-class TodoDialog(NewestSize, ModalScreen["tuple[str, str] | None"]):
+class TodoDialog(DismissedOnce, NewestSize, ModalScreen["tuple[str, str] | None"]):
     """Two lines; enter keeps both, escape neither. An entry without words is none."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

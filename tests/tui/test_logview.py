@@ -1,73 +1,18 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-import pytest
 from rich.cells import cell_len
-from textual.app import App, ComposeResult
 from textual.geometry import Offset
 from textual.selection import Selection
 
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.lens import LogLens
 from specdash.logs.pattern import searched
-from specdash.tui.paint import Span, text_of
-from specdash.tui.themes import own_variables
-from specdash.tui.widgets import logslices
+from specdash.tui.paint import Span
 from specdash.tui.widgets.logline import hits, time_text
 from specdash.tui.widgets.logreader import LogReader
-from specdash.tui.widgets.painted import TonedScreen
+from tests.tui.logviewer import Viewer, filled, numbered
 from tests.tui.pieces import NOW
 from tests.tui.reading import SIZES
-
-
-class Viewer(App[None]):
-    """A log view and nothing else."""
-
-    CSS_PATH = "../../specdash/tui/specdash.tcss"
-    CSS = "#log, #log:focus { border: none; padding: 0; }"
-
-    def __init__(self, buffer: LogBuffer) -> None:
-        super().__init__()
-        self.buffer = buffer
-        self.told: list[str] = []
-
-    def on_log_search_told(self, event: LogReader.Told) -> None:
-        self.told.append(text_of(event.words))
-
-    def get_default_screen(self) -> TonedScreen:
-        return TonedScreen()
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        return own_variables(self.current_theme)
-
-    def compose(self) -> ComposeResult:
-        yield LogReader(id="log")
-
-    def on_mount(self) -> None:
-        self.look()
-
-    def look(self) -> None:
-        self.view.look(self.buffer, NOW)
-
-    @property
-    def view(self) -> LogReader:
-        return self.query_one(LogReader)
-
-    @property
-    def shown(self) -> list[str]:
-        width = self.view.cells
-        return [strip.text[:width].rstrip() for strip in self.screen._compositor.render_strips()]
-
-
-def numbered(numbers: Iterable[int]) -> bytes:
-    return b"".join(b"line %d\n" % number for number in numbers)
-
-
-def filled(many: int = 100) -> LogBuffer:
-    buffer = LogBuffer()
-    buffer.append(numbered(range(1, many + 1)))
-    return buffer
 
 
 async def test_a_view_that_is_held_stays_where_it_is_when_its_file_cannot_be_read_for_a_moment() -> None:
@@ -390,139 +335,3 @@ def test_hits_follow_the_rule_for_capitals_and_survive_odd_letters() -> None:
 def test_what_was_there_before_us_has_no_time_of_arrival() -> None:
     assert time_text("arrival", None, NOW).strip() == ""
     assert len(time_text("arrival", NOW, NOW)) == len(time_text("age", NOW - 3, NOW)) == 9
-
-
-def _long(lines: int = 12_000) -> LogBuffer:
-    """Many pieces of memory, each of which is looked through at once."""
-    buffer = LogBuffer()
-    for first in range(0, lines, 1000):
-        buffer.append(b"".join(b"line %d %s\n" % (n, b"x" * 300) for n in range(first, first + 1000)))
-    return buffer
-
-
-def finish(view: LogReader) -> None:
-    """Look through all the rest."""
-    while view.share is not None:
-        view._work()
-
-
-def share(view: LogReader) -> float:
-    """How far it is; -1 where nothing is looked for."""
-    return -1.0 if view.share is None else view.share
-
-
-@pytest.fixture
-def little_by_little(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each slice looks through one piece, as if it were a slow machine."""
-    monkeypatch.setattr(logslices, "SLICE_S", 0.0)
-    monkeypatch.setattr(logslices, "REST_S", 3600.0)
-    monkeypatch.setattr(logslices, "SLOW_S", 0.0)
-
-
-@pytest.mark.usefixtures("little_by_little")
-async def test_a_long_search_goes_in_slices_says_how_far_it_is_and_can_be_stopped() -> None:
-    app = Viewer(_long())
-    async with app.run_test(size=(60, 10)) as pilot:
-        await pilot.pause()
-        app.view.find("line 11999 ")
-        await pilot.pause()
-        assert 0 < share(app.view) < 0.5
-        assert app.told == []
-        assert app.shown[-1].startswith(" line 11999 "), "nothing was found yet"
-        app.view.move(-3)
-        await pilot.pause()
-        assert not app.view.follow, "keys go on"
-        finish(app.view)
-        await pilot.pause()
-        assert app.view.landed is not None
-        assert app.shown[-1].startswith("▌line 11999 ")
-        app.view.find("no such line")
-        assert app.view.stop_looking()
-        assert share(app.view) == -1
-        assert app.view.needle == ""
-        app.view._work()
-        await pilot.pause()
-        assert app.told == [], "who has stopped it is told nothing more"
-        assert not app.view.stop_looking()
-
-
-@pytest.mark.usefixtures("little_by_little")
-async def test_a_filter_shows_what_it_has_found_so_far_and_is_gone_when_stopped() -> None:
-    buffer = _long()
-    app = Viewer(buffer)
-    async with app.run_test(size=(60, 10)) as pilot:
-        await pilot.pause()
-        app.view.filter("7 ")
-        await pilot.pause()
-        assert 0 < app.view.matching < 1200
-        assert app.shown[-1].startswith(" line ")
-        buffer.append(b"new 7 after a cut\n", break_="truncated")
-        app.look()
-        await pilot.pause()
-        finish(app.view)
-        await pilot.pause()
-        assert app.view.matching == 1201
-        assert app.shown[-2:] == [
-            " ── ▲ the log was cut to nothing here: it begins again ───",
-            " new 7 after a cut",
-        ]
-        await pilot.resize_terminal(80, 24)
-        await pilot.pause()
-        assert app.shown[-1] == " new 7 after a cut"
-        app.view.filter("/5 .*x/")
-        await pilot.pause()
-        assert app.view.stop_looking()
-        await pilot.pause()
-        assert app.view.filter_words == ""
-        assert app.shown[-3].startswith(" line 11999 ")
-
-
-@pytest.mark.usefixtures("little_by_little")
-async def test_silences_are_looked_for_in_slices_too() -> None:
-    buffer = _long()
-    buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 18:00:00] b\n")
-    app = Viewer(buffer)
-    async with app.run_test(size=(60, 10)) as pilot:
-        await pilot.pause()
-        app.view.next_silence()
-        await pilot.pause()
-        assert share(app.view) >= 0
-        assert app.told == []
-        finish(app.view)
-        await pilot.pause()
-        assert app.told[0].startswith("8:00:00 of silence before line 12,002")
-
-
-async def test_a_silence_that_a_filter_hides_is_shown_all_the_same_and_that_is_said() -> None:
-    buffer = LogBuffer()
-    buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 18:00:00] b\nRuntimeError: c\n")
-    app = Viewer(buffer)
-    async with app.run_test(size=(60, 10)) as pilot:
-        await pilot.pause()
-        app.view.filter("/ a$/")
-        await pilot.pause()
-        assert [line for line in app.shown if line] == [" [2026-11-29 10:00:00] a"]
-        app.view.next_error()
-        await pilot.pause()
-        assert app.told == ["no error among the lines that match / a$/: 1 in the whole log"]
-        app.view.next_silence()
-        await pilot.pause()
-        assert "▌18:00:00 b" in app.shown
-        assert app.told[1].endswith("the filter was taken away for it")
-        assert app.view.filter_words == ""
-
-
-async def test_who_reads_a_line_stays_with_it_when_a_filter_comes_and_goes() -> None:
-    app = Viewer(filled(1000))
-    async with app.run_test(size=(30, 10)) as pilot:
-        await pilot.pause()
-        app.view.jump(505)
-        await pilot.pause()
-        app.view.filter("05")
-        await pilot.pause()
-        assert "▌line 505" in app.shown
-        assert " line 504" not in app.shown
-        app.view.filter("")
-        await pilot.pause()
-        assert "▌line 505" in app.shown
-        assert " line 504" in app.shown

@@ -13,7 +13,7 @@ from statistics import median
 import msgspec
 
 from specdash.monitor.limits import Learned
-from specdash.monitor.logtime import between
+from specdash.monitor.logtime import after_start, between
 from specdash.monitor.reading import LogReading
 from specdash.monitor.words import Phase
 
@@ -190,7 +190,12 @@ def _median(values: Iterable[float]) -> float:
 
 
 def time_left(
-    learned: Learned | None, course: Course, reading: LogReading, order: Mapping[Phase, int], now: float
+    learned: Learned | None,
+    course: Course,
+    reading: LogReading,
+    order: Mapping[Phase, int],
+    now: float,
+    started: float,
 ) -> float | None:
     """Seconds until ready, by what earlier starts usually took; None where that cannot be said.
 
@@ -199,20 +204,29 @@ def time_left(
     phase = reading.phase or course.phase
     if learned is None or not learned.whole or phase == "serving" or course.ready_at is not None:
         return None
-    spent = time_spent(course, reading, phase, now)
+    spent = time_spent(course, reading, phase, now, started)
     if spent is None:
         return None
     here = max(0.0, learned.usual_s.get(phase, 0.0) - spent)
     return here + sum(usual for other, usual in learned.usual_s.items() if order[other] > order[phase])
 
 
-def time_spent(course: Course, reading: LogReading, phase: Phase, now: float) -> float | None:
-    """Seconds in this phase so far: watched, else by the log's own clock and its silence since."""
+def time_spent(course: Course, reading: LogReading, phase: Phase, now: float, started: float) -> float | None:
+    """Seconds in this phase so far: watched, else by the log's own clock.
+
+    ``started``: when its process did, which sets that clock where the newest lines carry no time.
+    """
     if course.since is not None and course.phase == phase:
         before = course.laps.get(phase)
         return now - course.since + (before.took_s if before else 0.0)
-    if reading.last_line_at is None:
-        return None
     begun = [item.begin_time for key, item in reading.items.items() if key[1] == phase and item.begin_time]
-    inside = between(begun[0], reading.last_time) if begun else None
+    if not begun or reading.last_line_at is None:
+        return None
+    if (
+        reading.last_progress_time is None
+    ):  # a bar: it carries no time, and may be all that is printed for long
+        first = next((one.time for one in reading.milestones if one.time), None)
+        at = after_start(begun[0], first, started)
+        return None if at is None or at > now else now - at
+    inside = between(begun[0], reading.last_time)
     return None if inside is None else inside + max(0.0, now - reading.last_line_at)

@@ -49,6 +49,18 @@ def by_the_clock(stamp: str | None, newest: str | None, written: float) -> float
     return latest - (latest - last) % QUARTER_S - since
 
 
+def after_start(stamp: str | None, first: str | None, started: float) -> float | None:
+    """When a line was printed, in seconds since the epoch, by the clock that its process ``started`` by.
+
+    ``first`` is the first printed time of that process. Whatever zone it is printed in: it came within a
+    quarter of an hour of the start.
+    """
+    begun, since, earliest = seconds(first), between(first, stamp), started - _AHEAD_S
+    if begun is None or since is None:
+        return None
+    return earliest + (begun - earliest) % QUARTER_S + since
+
+
 def between(begin: str | None, end: str | None) -> float | None:
     """Seconds from one printed time to a later one; None where either cannot be read or time runs back."""
     first, last = seconds(begin), seconds(end)

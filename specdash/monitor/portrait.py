@@ -96,7 +96,7 @@ def _timed(rail: tuple[RailItem, ...], memory: ServerMemory, now: float) -> tupl
     phase = memory.reading.phase
     if memory.gone_at is not None or phase is None or phase == "serving":
         return rail
-    lasts = time_spent(memory.course, memory.reading, phase, now)
+    lasts = time_spent(memory.course, memory.reading, phase, now, memory.family.main.started)
     return tuple(
         msgspec.structs.replace(item, took_s=lasts)
         if item.phase == phase and item.mark in ("active", "failed")
@@ -108,7 +108,8 @@ def _timed(rail: tuple[RailItem, ...], memory: ServerMemory, now: float) -> tupl
 def _eta(memory: ServerMemory, state: State, learned: Learned | None, now: float) -> float | None:
     if learned is None or state in ("ready", "degraded", "stalled", "crashed", "stopped"):
         return None
-    return time_left(learned, memory.course, memory.reading, memory.reading.grammar.order, now)
+    order, started = memory.reading.grammar.order, memory.family.main.started
+    return time_left(learned, memory.course, memory.reading, order, now, started)
 
 
 def _ranks(memory: ServerMemory, gpus: tuple[Gpu, ...]) -> tuple[Rank, ...]:

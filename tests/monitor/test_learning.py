@@ -191,6 +191,14 @@ def test_of_a_load_that_was_found_half_way_the_logs_own_clock_says_how_long_it_h
     assert only_server(run(tick(510.0), memory=memory)).eta_s == 90 - 30 - 10 + 30
 
 
+def test_bars_that_carry_no_time_do_not_make_a_load_that_was_found_half_way_look_young() -> None:
+    """Its load began 10 s after the process did; it is found after twenty minutes."""
+    bars = "".join(SHARD.format(done=done) for done in (1, 2, 3))
+    memory = watched(*told((1200.0, ARGS + DIST + WEIGHTS + bars)), first_sight=1199.0)
+    (weights,) = [one for one in only_server(run(tick(1210.0), memory=memory)).rail if one.phase == "weights"]
+    assert weights.took_s == 1210.0 - 10.0
+
+
 def test_what_nobody_timed_as_a_whole_gives_no_estimate() -> None:
     memory = watched(*WATCHED[:2])
     parts = summarise([({"capture": Lap(took_s=30, gap_s=14)}, False)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.monitor.logtime import between, by_the_clock, seconds
+from specdash.monitor.logtime import after_start, between, by_the_clock, seconds
 
 
 def test_a_duration_is_read_from_two_printed_times() -> None:
@@ -37,3 +37,12 @@ def test_a_line_older_than_a_quarter_of_an_hour_is_placed_too_late_and_never_too
         assert placed is not None
         assert at < placed <= at + late + 60
     assert by_the_clock(None, "11-29 14:01:35", at) is None
+
+
+def test_a_printed_time_is_placed_by_when_its_process_started_whatever_zone_it_is_of() -> None:
+    started = 1_700_000_000 // 900 * 900 + 95.0
+    for first, later in (("11-29 14:01:47", "11-29 15:31:47"), ("11-29 19:46:47", "11-29 21:16:47")):
+        assert after_start(first, first, started) == started + 12
+        assert after_start(later, first, started) == started + 12 + 5400, "far beyond a quarter of an hour"
+        assert after_start(first, first, started + 13) == started + 12, "clocks that differ by a tick"
+    assert after_start("11-29 14:01:47", None, started) is None

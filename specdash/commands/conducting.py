@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from typing import TYPE_CHECKING, ClassVar
 
 from specdash.alerting.herald import Herald
@@ -158,8 +159,6 @@ class Teller:
 
     def tell(self, run: Run) -> None:
         """Say what is new."""
-        import time
-
         now = time.monotonic()
         for index, step in enumerate(run.steps):
             place = f"{index + 1}/{len(run.steps)} {clean_line(step.title)}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene, show
+from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
@@ -113,9 +115,6 @@ async def _run(target: str, book: Book, decision: str | None, given: dict[str, A
 
 def _taken_up(here: Scene, book: Book, runs: Runs, decision: str | None) -> Run:
     """The run that was cut off or has stopped, else a new one."""
-    import time
-
-    from specdash.errors import SpecdashError
     from specdash.runbooks.runs import new_run
 
     old = runs.cut_off(here.session.target, book.name)
@@ -163,8 +162,6 @@ async def _carry_out(here: Scene, run: Run, runs: Runs, decision: str | None) ->
 
 
 def _decided(conductor: Conductor, run: Run, decision: str) -> None:
-    from specdash.errors import SpecdashError
-
     at = run.next
     if at is None or run.steps[at].state != "failed":
         raise SpecdashError(f"no step of {run.name} has failed", "without --retry and --skip it goes on")

@@ -17,11 +17,17 @@ from tests.e2e.conftest import StartSshd
 from tests.nvmlstub.stub import NvmlStub, build
 
 LOG = """\
-[2026-11-29 15:14:01] server_args=ServerArgs(model_path='/models/t', tp_size=1, port=30999)
-[2026-11-29 15:14:20] Init torch distributed begin.
-[2026-11-29 15:14:21] Init torch distributed ends. elapsed=1.00 s, mem usage=0.50 GB
-[2026-11-29 15:14:21] Load weight begin. avail mem=90.00 GB
+[AT] server_args=ServerArgs(model_path='/models/t', tp_size=1, port=30999)
+[AT] Init torch distributed begin.
+[AT] Init torch distributed ends. elapsed=1.00 s, mem usage=0.50 GB
+[AT] Load weight begin. avail mem=90.00 GB
 \rMulti-thread loading shards:  25% Completed | 16/64 [00:10<00:30,  1.60it/s]"""
+PROGRAM = f"""
+import sys, time
+sys.stderr.write({LOG!r}.replace("AT", time.strftime("%Y-%m-%d %H:%M:%S")))
+sys.stderr.flush()
+time.sleep(300)
+"""
 
 PATIENT = "import specdash.session.glance as g; g.PATIENCE_S = 60.0; from specdash.cli import main; main()"
 """The command, whose one look at a host waits for whatever a busy machine keeps back."""
@@ -52,9 +58,7 @@ def server(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     package = tmp_path / "sglang"
     package.mkdir()
     (package / "__init__.py").write_text("")
-    (package / "launch_server.py").write_text(
-        f"import sys, time\nsys.stderr.write({LOG!r}); sys.stderr.flush()\ntime.sleep(300)\n"
-    )
+    (package / "launch_server.py").write_text(PROGRAM)
     with (tmp_path / "sglang.log").open("wb") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "sglang.launch_server", "--port", "30999"],

@@ -23,7 +23,7 @@ INSIDE = """
 mount -t tmpfs none /mnt && cp "$1" /mnt/sglang.launch_server && cd /mnt || exit 1
 exec -a python3 /bin/sh -m sglang.launch_server --model-path /models/x --port 31998 >>/mnt/server.log 2>&1
 """
-LINE = "[2026-11-02 10:00:09 TP0] Load weight begin. avail mem=139.07 GB"
+LOADS = "date '+[%Y-%m-%d %H:%M:%S TP0] Load weight begin. avail mem=139.07 GB'"
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ async def contained(tmp_path: Path) -> AsyncIterator[asyncio.subprocess.Process]
         pytest.skip("needs root, bash and unshare")
     if subprocess.run([*unshare, "true"], capture_output=True, timeout=120, check=False).returncode:  # noqa: ASYNC221
         pytest.skip("no right to make namespaces here")
-    program = script(tmp_path, f"echo '{LINE}'; read line", name="server")
+    program = script(tmp_path, f"{LOADS}; read line", name="server")
     process = await asyncio.create_subprocess_exec(
         *(*unshare, "bash", "-c", INSIDE, "inside", str(program)), stdin=asyncio.subprocess.PIPE
     )

@@ -171,8 +171,8 @@ async def test_a_whole_session_sees_the_server_and_reads_its_log(
     start_sshd: StartSshd, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "server.log"
-    log.write_text("[2026-11-02 10:00:09 TP0] Load weight begin. avail mem=139.07 GB\n")
-    script(tmp_path, "read line", name="sglang.launch_server")
+    loads = "date '+[%Y-%m-%d %H:%M:%S TP0] Load weight begin. avail mem=139.07 GB'"
+    script(tmp_path, f"{loads}; read line", name="sglang.launch_server")
     argv = ["python3", "-m", "sglang.launch_server", "--model-path", "/models/x", "--port", "31999"]
     pipe, out = subprocess.PIPE, log.open("ab")
     process = subprocess.Popen(argv, executable="/bin/sh", cwd=tmp_path, stdin=pipe, stdout=out)  # noqa: ASYNC220

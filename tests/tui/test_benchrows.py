@@ -59,6 +59,15 @@ def test_the_panel_says_now_median_baseline_latency_acceptance_and_what_is_left(
     assert lines[8].endswith("  28 % · request 12 of 32 · 2:42 left")
 
 
+def test_nothing_below_the_panel_moves_when_a_run_ends_and_the_next_one_begins() -> None:
+    between = msgspec.structs.replace(LIVE, state="starting", run=3, speed=(), tick=None)
+    warming = msgspec.structs.replace(between, state="warming up", tick=TICK)
+    assert "the load generator is being started" in said(bench_rows(between, 78, 4))
+    for progress in (between, warming):
+        assert len(bench_rows(progress, 78, 4)) == len(bench_rows(LIVE, 78, 4))
+    assert len(bench_rows(between, 78, 0)) == 3, "where there is little room none is kept free"
+
+
 @pytest.mark.parametrize("width", [40, 60, 78, 118, 198])
 @pytest.mark.parametrize("height", [0, 4, 8])
 def test_nothing_is_wider_than_the_panel(width: int, height: int) -> None:

@@ -69,8 +69,12 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
         out.append(row(Span(clip(words, width), "warn")))
     if height > 0 and len(progress.speed) > 1:
         out += speed_chart(progress, width, height)
+    elif height > 0 and progress.under_way:  # between two runs nothing below it moves
+        out += [()] * (height + 1)
     if progress.under_way:
-        out += [line for line in (latencies(progress), acceptance(progress)) if line]
+        times = latencies(progress)
+        out += [times] if times or height > 0 else []
+        out += [line for line in (acceptance(progress),) if line]
         out.append(how_far(progress, width))
     else:
         out += ended(progress, width)

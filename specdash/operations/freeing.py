@@ -119,7 +119,10 @@ class Watch:
         waiting = [gpu for each, gpu in words if each != "clean"]
         if not waiting:
             return "clean", _all_clean(gpus)
-        rest = ", ".join(f"GPU {g.card.index} {(g.card.used_mib or 0) / 1024:.1f} GiB" for g in waiting[:4])
+        full = [gpu for gpu in waiting if not is_clean(gpu)]
+        if not full:
+            return "freeing", f"GPU {indexes(waiting)} clean at the first look, a second one follows"
+        rest = ", ".join(f"GPU {g.card.index} {(g.card.used_mib or 0) / 1024:.1f} GiB" for g in full[:4])
         return "freeing", f"still freeing: {rest}"
 
 

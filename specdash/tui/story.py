@@ -95,7 +95,7 @@ class Story:
         if told and (acting.running is not None or plan is None or not plan.ok):
             return told
         if board.measuring.here.under_way:
-            nothing = row(_LEAD, dim("it is measured: nothing to press (simulated figures)"))
+            nothing = row(_LEAD, dim("it is being measured: nothing to press (simulated figures)"))
             return told if board.zoomed is not None else nothing
         operations = board.source.operations
         scene = Scene(

@@ -13,7 +13,7 @@ from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.samples import KernelLine
 from tests.monitor.frames_of import gpus, hello, log, only_server, processes, run, server, tick
-from tests.monitor.test_observe import ARGS, CAPTURE, LOADED, LOADING, READY
+from tests.monitor.starts import ARGS, CAPTURE, LOADED, LOADING, READY
 
 OFF_BUS = "NVRM: Xid (PCI:0000:{bus}:00): 79, pid=102, name=sglang::schedul, GPU has fallen off the bus."
 OOM = "Out of memory: Killed process {pid} ({name}) total-vm:9kB, anon-rss:8kB, UID:0"

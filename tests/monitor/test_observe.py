@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.monitor.frames import Ending, Link, LogState
+from specdash.monitor.frames import LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
 from specdash.monitor.polling import HEALTH, LOADS, MODELS
 from specdash.monitor.samples import Card
-from specdash.monitor.serverparts import Lamp, Mark
+from specdash.monitor.serverparts import Lamp
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import (
     LOG,
@@ -28,36 +28,7 @@ from tests.monitor.frames_of import (
     server,
     tick,
 )
-
-STAMP = "[2026-11-02 01:00:00"
-ARGS = f"{STAMP}] server_args=ServerArgs(model_path='/models/t', tp_size=2, port=30000)\n"
-LOADING = (
-    f"{STAMP} TP0] Init torch distributed begin.\n{STAMP} TP1] Init torch distributed begin.\n"
-    f"{STAMP} TP0] Init torch distributed ends. elapsed=1.00 s, mem usage=0.50 GB\n"
-    f"{STAMP} TP1] Init torch distributed ends. elapsed=1.00 s, mem usage=0.50 GB\n"
-    f"{STAMP} TP0] Load weight begin. avail mem=90 GB\n{STAMP} TP1] Load weight begin. avail mem=90.00 GB\n"
-)
-LOADED = (
-    "[2026-11-02 01:20:00 TP0] Load weight end. elapsed=1200 s, type=T, avail mem=14 GB, mem usage=76 GB.\n"
-    "[2026-11-02 01:20:00 TP1] Load weight end. elapsed=1200 s, type=T, avail mem=14 GB, mem usage=76 GB.\n"
-)
-CAPTURE = (
-    "[2026-11-02 01:21:00 TP0] Capture target decode CUDA graph begin. backend=full, avail mem=5 GB\n"
-    "[2026-11-02 01:21:00 TP1] Capture target decode CUDA graph begin. backend=full, avail mem=5 GB\n"
-    "\r  0%|          | 0/23 [00:00<?, ?it/s]"
-    "\rCapturing batches (bs=24 avail_mem=4.90 GB):  26%|##6       | 6/23 [00:05<00:14, 1.2it/s]"
-)
-READY = "\n[2026-11-02 01:23:00] The server is fired up and ready to roll!\n"
-
-
-def start(text: str = ARGS + LOADING, at: float = 10.0, mtime: float = 0.0) -> Memory:
-    return run(
-        hello(),
-        Link(at=0.0, state="live"),
-        processes(at, *server()),
-        log(at, text, start_=True, mtime=mtime),
-        processes(at + 2, *server()),
-    )
+from tests.monitor.starts import ARGS, CAPTURE, LOADED, LOADING, READY, STAMP, start
 
 
 def test_a_server_that_loads_is_loading_and_a_refused_port_is_no_alarm() -> None:
@@ -169,23 +140,6 @@ def test_the_rank_that_rests_while_the_other_spins_is_named() -> None:
     memory = run(processes(138.0, *server()), held, processes(140.0, *server()), memory=memory)
     assert only_server(memory).state == "stalled"
     assert only_server(memory).lagging == ("TP1",)
-
-
-def test_a_server_that_was_asked_to_stop_has_stopped_and_nothing_alarms() -> None:
-    bye = "[2026-11-02 02:00:00] SIGTERM received. signum=None frame=None. Draining requests...\n"
-    memory = run(log(200.0, READY + bye, 9999), processes(206.0), tick(207.0), memory=start())
-    seen = only_server(memory)
-    assert (seen.state, seen.processes) == ("stopped", 0)
-    assert all(alert.severity == "info" for alert in memory.picture.alerts)
-
-
-def test_a_main_process_that_vanished_has_crashed_and_its_workers_are_named() -> None:
-    left = (process(102, 1, "sglang::scheduler_TP0"), process(103, 1, "sglang::scheduler_TP1"))
-    memory = run(log(200.0, READY, 9999), processes(206.0, *left), memory=start())
-    seen = only_server(memory)
-    assert (seen.state, seen.processes, seen.pid) == ("crashed", 2, 100)
-    assert "left behind: TP0 102, TP1 103" in seen.truth
-    assert memory.picture.alerts[-1].severity == "error"
 
 
 def test_another_boot_makes_every_process_void() -> None:
@@ -310,70 +264,6 @@ def test_a_start_seen_only_afterwards_is_timed_by_its_own_log() -> None:
     assert only_server(memory).ready_after_s == 23 * 60.0
 
 
-def test_a_server_that_the_operator_ends_has_stopped_and_rings_no_alarm() -> None:
-    memory = run(Ending(at=13.0, server="100:100"), memory=start())
-    assert only_server(memory).state == "loading", "it lives on until it is gone"
-    ranks = [process(pid, 1, f"sglang::scheduler_TP{pid - 102}") for pid in (102, 103)]
-    dying = run(processes(14.0, *ranks), tick(15.0), memory=memory)
-    assert only_server(dying).state == "stopped"
-    gone = run(processes(16.0), tick(30.0), memory=dying)
-    assert (only_server(gone).state, only_server(gone).diagnoses) == ("stopped", ())
-    assert [alert.severity for alert in gone.picture.alerts] == ["info"]
-
-
-def test_what_the_operator_failed_to_end_is_told_after_a_while() -> None:
-    memory = run(Ending(at=13.0, server="100:100"), memory=start())
-    ranks = [process(pid, 1, f"sglang::scheduler_TP{pid - 102}", uvm=True) for pid in (102, 103)]
-    left = run(processes(14.0, *ranks), processes(40.0, *ranks), tick(41.0), memory=memory)
-    assert only_server(left).state == "crashed"
-    assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
-    assert "GPU memory still held by TP0 102, TP1 103" in only_server(left).truth, "within a narrow line"
-    assert left.picture.alerts[-1].next_key == "gpu.clean"
-    assert left.picture.alerts[-1].text.endswith("(TP0 102; TP1 103)")
-
-
-def test_a_crash_stays_a_crash_when_the_rest_of_it_is_ended() -> None:
-    memory = run(processes(13.0), tick(14.0), memory=start())
-    assert only_server(memory).state == "crashed"
-    assert only_server(run(Ending(at=15.0, server="100:100"), tick(16.0), memory=memory)).state == "crashed"
-
-
-def test_workers_found_without_their_main_process_are_all_counted_and_no_port_is_made_up() -> None:
-    left = (process(102, 1, "sglang::scheduler_TP0"), process(103, 102, "sglang::scheduler_TP1"))
-    seen = only_server(run(hello(), processes(1.0, *left), processes(3.0, *left)))
-    assert (seen.name, seen.port) == ("sglang", None)
-    assert "left behind: scheduler_TP0 102, TP1 103" in seen.truth
-    assert (seen.orphaned, seen.processes) == (True, 2)
-
-
-@pytest.mark.parametrize(
-    ("makers", "servers"),
-    [
-        (("python3", "VLLM::EngineCor"), 0),
-        (("bash", "VLLM::EngineCor"), 1),
-        ((None, None), 1),
-        (("python3", None), 0),
-    ],
-    ids=["a script", "a shell took them in", "nobody's", "a worker of it alone"],
-)
-def test_a_script_that_runs_the_engine_by_itself_is_no_server_that_has_died(
-    makers: tuple[str | None, str | None], servers: int
-) -> None:
-    core = process(102, 90, "VLLM::EngineCore", uvm=True, maker=makers[0])
-    worker = process(103, 102, "VLLM::Worker", uvm=True, maker=makers[1])
-    seen = run(hello(), Link(at=0.0, state="live"), processes(14.0, core, worker), tick(15.0))
-    assert len(seen.picture.servers) == servers
-    assert bool(seen.picture.alerts) is bool(servers)
-
-
-def test_what_a_known_server_has_left_is_its_own_whoever_took_it_in() -> None:
-    ranks = [
-        process(pid, 1, f"sglang::scheduler_TP{pid - 102}", uvm=True, maker="python3") for pid in (102, 103)
-    ]
-    left = run(processes(14.0, *ranks), tick(15.0), memory=start())
-    assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
-
-
 def test_a_worker_that_is_seen_before_its_main_process_is_no_server_of_its_own() -> None:
     early = run(hello(), processes(9.0, *server()[1:]))
     assert len(early.picture.servers) == 1
@@ -417,51 +307,6 @@ def test_one_process_is_not_called_processes_and_the_table_has_a_time() -> None:
     assert run(hello()).picture.processes_at is None
 
 
-STANDS = pytest.mark.parametrize(
-    "said", [ARGS + LOADING, ARGS + LOADING + LOADED, ARGS + LOADING + LOADED + READY]
-)
-KILLED = "[2026-11-02 01:00:30 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
-
-
-def marked(memory: Memory) -> tuple[set[str | None], set[str | None], set[Mark]]:
-    """The phases that rail and steps mark as where it ended, and how."""
-    seen = only_server(memory)
-    ended: set[Mark] = {"failed", "reached", "active"}
-    rail: set[str | None] = {item.phase for item in seen.rail if item.mark in ended}
-    steps: set[str | None] = {step.phase for step in seen.steps if step.mark in ended}
-    marks: set[Mark] = {item.mark for item in seen.rail} | {step.mark for step in seen.steps}
-    return rail, steps, marks & ended
-
-
-@STANDS
-def test_rail_and_steps_cross_out_the_same_phase_of_a_server_that_died(said: str) -> None:
-    memory = run(processes(11.0), processes(13.0), tick(20.0), memory=start(said + KILLED))
-    assert only_server(memory).state == "crashed"
-    rail, steps, how = marked(memory)
-    assert rail == steps
-    assert (len(rail), how) == (1, {"failed"}), "where it died is told"
-
-
-@STANDS
-def test_of_a_server_that_was_stopped_rail_and_steps_tell_how_far_it_got_and_claim_no_work(said: str) -> None:
-    memory = start(said)
-    asked = Ending(at=12.5, server=only_server(memory).key)
-    memory = run(asked, processes(13.0), processes(15.0), tick(20.0), memory=memory)
-    assert only_server(memory).state == "stopped"
-    rail, steps, how = marked(memory)
-    assert rail == steps
-    assert (len(rail), how) == (1, {"reached"})
-
-
-@STANDS
-def test_where_one_was_that_is_gone_without_a_reason_is_not_called_a_failure(said: str) -> None:
-    memory = run(processes(11.0), processes(13.0), tick(20.0), memory=start(said))
-    assert only_server(memory).state == "crashed"
-    rail, steps, how = marked(memory)
-    assert rail == steps
-    assert (len(rail), how) == (1, {"reached"})
-
-
 def lamp(memory: Memory, name: str) -> Lamp:
     return next(one for one in only_server(memory).lamps if one.name == name)
 
@@ -483,17 +328,6 @@ def test_without_python_nobody_is_asked_and_the_lamp_says_why() -> None:
     assert lamp(memory, "port").value == "30000 not asked: no Python"
     memory = run(hello(), processes(10.0, *server()), tick(12.0))
     assert lamp(memory, "port").value == "30000 not asked yet"
-
-
-def test_once_nothing_is_left_of_a_server_found_dead_nothing_is_said_to_be_left() -> None:
-    orphan = process(102, 1, "sglang::scheduler_TP0", uvm=True)
-    found = run(hello(), Link(at=0.0, state="live"), processes(14.0, orphan), tick(15.0))
-    assert only_server(found).processes == 1
-    assert [diagnosis.key for diagnosis in only_server(found).diagnoses] == ["orphan_processes"]
-    cleaned = run(processes(20.0), tick(21.0), memory=found)
-    assert only_server(cleaned).processes == 0
-    assert only_server(cleaned).diagnoses == ()
-    assert "left behind" not in only_server(cleaned).truth
 
 
 def test_a_not_yet_from_before_the_ready_line_is_no_word_about_a_server_that_is_ready() -> None:

@@ -14,7 +14,7 @@ from specdash.monitor.polling import HEALTH
 from specdash.monitor.samples import Process
 from specdash.monitor.wants import wants
 from tests.monitor.frames_of import COMMAND, hello, http, log, only_server, process, processes, run, server
-from tests.monitor.test_observe import ARGS, LOADING
+from tests.monitor.starts import ARGS, LOADING
 
 BIND_ERROR = (
     "[2026-11-02 01:30:00] INFO:     Application startup complete.\n"

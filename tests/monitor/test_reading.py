@@ -12,40 +12,8 @@ from specdash.monitor.rates import MOST_SOURCES
 from specdash.monitor.reader import begin, finish, read
 from specdash.monitor.reading import LogReading
 from specdash.monitor.records import LONGEST
+from tests.monitor.lines_of import ARGS, BAR, DECODE, PREFILL, READY, STEP, captured, decode, line, sglang
 from tests.monitor.logs_of import timed_names, told, told_names, whole
-
-ARGS = b"[2026-11-02 10:00:00] server_args={'port': 30000, 'tp_size': 2}\n"
-BAR = b"Capturing batches (bs=%d avail_mem=9.50 GB):  10%%|#         | %d/10 [00:00<?, ?it/s]"
-PREFILL = (
-    "Prefill batch, #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, "
-    "#running-req: 0, #queue-req: 0, "
-)
-DECODE = (
-    "Decode batch, #running-req: {running}, #token: 9, token usage: {usage}, cuda graph: True, "
-    "gen throughput (token/s): {rate}, #queue-req: {waiting}"
-)
-STEP = (
-    "(Worker_TP{0} pid=4) DEBUG 09-13 16:16:38 [c.py:134] Capturing a cudagraph on "
-    "(PIECEWISE,BatchDescriptor(num_tokens={1}, uniform_decode=False))\n"
-)
-READY = b"[2026-11-02 10:00:42] The server is fired up and ready to roll!\n"
-
-
-def line(text: str, rank: str = "", second: int = 1) -> bytes:
-    return f"[2026-11-02 10:00:{second:02}{' ' + rank if rank else ''}] {text}\n".encode()
-
-
-def sglang(data: bytes, at: float | None = None) -> LogReading:
-    return read(begin(shipped(), "sglang"), data, at)
-
-
-def decode(rate: float, rank: str = "", running: int = 1, usage: float = 0.01, waiting: int = 0) -> bytes:
-    return line(DECODE.format(running=running, usage=usage, rate=rate, waiting=waiting), rank)
-
-
-def captured(*ranks: str) -> bytes:
-    return b"".join(line("Capture target decode CUDA graph begin. backend=full", rank) for rank in ranks)
-
 
 # --- pieces ---
 
@@ -131,55 +99,6 @@ def test_no_line_can_make_it_hold_more_than_a_little() -> None:
 
 
 # --- bars ---
-
-
-def test_a_bar_counts_while_its_line_is_still_open_and_only_once() -> None:
-    reading = sglang(ARGS + captured("TP0", "TP1"))
-    reading = read(reading, b"\r" + BAR % (8, 3), 10.0)
-    assert reading.progress is not None
-    assert (reading.progress.done, reading.progress.total, reading.progress.unit) == (3, 10, "batches")
-    assert reading.last_progress_at == 10.0
-    reading = read(reading, b"\n", 99.0)
-    assert reading.last_progress_at == 10.0
-    assert reading.last_line_at == 99.0
-
-
-def test_a_bar_that_only_moves_its_text_has_moved() -> None:
-    reading = read(sglang(ARGS + captured("TP0")), b"\r" + BAR % (8, 3), 10.0)
-    reading = read(reading, b"\r" + BAR % (4, 3), 20.0)
-    assert reading.last_progress_at == 20.0
-    assert reading.items[("target", "capture", "decode", "TP0")].text == "bs=4"
-
-
-def test_a_bar_that_is_written_again_has_not_moved() -> None:
-    reading = read(sglang(ARGS + captured("TP0")), b"\r" + BAR % (8, 3), 10.0)
-    assert read(reading, b"\r" + BAR % (8, 3), 20.0).last_progress_at == 10.0
-
-
-def test_a_record_glued_to_a_bar_is_read_and_so_is_the_bar() -> None:
-    glued = (
-        b"\r" + BAR % (8, 3) + line("Scheduler hit an exception: Traceback (most recent call last):", "TP1")
-    )
-    reading = sglang(ARGS + captured("TP0", "TP1") + glued)
-    assert (reading.state, reading.phase) == ("crashed", "capture")
-    assert reading.items[("target", "capture", "decode", "TP0")].done == 3
-
-
-def test_two_bars_after_each_other_in_vllm_are_one_capture() -> None:
-    text = b"INFO 11-29 14:29:46 [k.py:1] GPU KV cache size: 1,000 tokens\n"
-    bar = "Capturing CUDA graphs (%s): 10%%|#  | %d/51 [00:00<?, ?it/s]\r"
-    reading = read(begin(shipped()), text + (bar % ("PIECEWISE", 51) + bar % ("FULL", 7)).encode())
-    assert reading.phase == "capture"
-    assert reading.progress is not None
-    assert (reading.progress.done, reading.progress.total) == (7, 51)
-
-
-def test_a_compile_inside_a_capture_is_shown_until_the_capture_moves() -> None:
-    reading = sglang(ARGS + captured("TP0", "TP1") + b"\r" + BAR % (8, 0))
-    reading = read(reading, line("Entering DeepGEMM JIT Pre-Compile session. It may take a long time", "TP0"))
-    assert (reading.phase, reading.state) == ("compile", "compiling")
-    reading = read(reading, b"DeepGEMM warmup: 100%|###| 256/256 [00:27<00:00,  5.75it/s]\n")
-    assert reading.phase == "capture"
 
 
 # --- ready, stopped, crashed ---
@@ -440,31 +359,6 @@ def test_no_log_can_fill_the_memory_with_ranks_or_milestones() -> None:
     assert len(reading.carry.rates.sources) == MOST_SOURCES
     reading = sglang(ARGS + line("Load weight begin. avail mem=1 GB", "TP1") * (MOST_MILESTONES + 10))
     assert len(reading.milestones) == MOST_MILESTONES
-
-
-def test_a_bar_that_begins_again_is_the_drafts_once_its_turn_has_come() -> None:
-    full = b"Capturing batches (bs=1 avail_mem=9.50 GB): 100%|###| 4/4 [00:00<00:00, 5.25it/s]\n"
-    turn = line("Overriding the draft model's max_position_embeddings to 8192.")
-    again = b"Capturing batches (bs=4 avail_mem=9.50 GB):   0%|   | 0/4 [00:00<?, ?it/s]"
-    reading = sglang(full + turn + again)
-    assert (reading.phase, reading.role) == ("capture", "draft")
-    assert sglang(full + again).role == "target"
-
-
-def test_the_last_state_of_a_bar_comes_twice_and_begins_nothing() -> None:
-    bar = b"Multi-thread loading shards: 100% Completed | 4/4 [00:06<00:00,  1.60s/it]\n"
-    start = line("Load weight begin. avail mem=1 GB") + bar
-    reading = sglang(ARGS + start + line("Load weight end. type=LlamaForCausalLM, avail mem=1 GB") + bar)
-    assert [key[0] for key in reading.items if key[1] == "weights"] == ["target"]
-    assert reading.phase == "kv_cache"
-
-
-def test_a_bar_belongs_to_the_rank_whose_prefix_stands_before_it() -> None:
-    start = "(Worker_TP{0} pid=4) INFO 11-29 14:05:34 [m.py:68] Starting to load model /srv/models/x...\n"
-    bar = "(Worker_TP1 pid=4) \rLoading safetensors checkpoint shards:  80% Completed | 4/5 [00:00<00:00]\n"
-    reading = read(begin(shipped()), (start.format(0) + start.format(1) + bar).encode())
-    assert reading.items[("target", "weights", None, "TP1")].done == 4
-    assert reading.items[("target", "weights", None, "TP0")].done is None
 
 
 def test_only_what_the_engines_logger_printed_is_a_milestone() -> None:

@@ -8,7 +8,7 @@ from specdash.monitor.memory import Memory
 from specdash.monitor.state import Alert
 from specdash.reports.look import describe
 from tests.monitor.frames_of import log, only_server, process, processes, run, server, tick
-from tests.monitor.test_observe import READY, start
+from tests.monitor.starts import READY, start
 from tests.monitor.test_roster import CRASH
 
 

@@ -22,7 +22,7 @@ from tests.monitor.frames_of import (
     server,
     tick,
 )
-from tests.monitor.test_observe import ARGS, LOADED, LOADING, READY
+from tests.monitor.starts import ARGS, LOADED, LOADING, READY
 
 XID = "NVRM: Xid (PCI:0000:17:00): 94, pid=102, Contained ECC error number {number}."
 

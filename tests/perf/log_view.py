@@ -22,7 +22,7 @@ from specdash.intake.rules import grammar_of
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.lens import Matches
 from specdash.logs.pattern import searched
-from tests.tui.test_logview import Viewer
+from tests.tui.logviewer import Viewer
 
 LINE = (
     b"[2026-11-29 18:46:%02d TP0] Decode batch, #running-req: 3, #token: %d, token usage: 0.03, "

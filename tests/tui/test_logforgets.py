@@ -6,8 +6,8 @@ from specdash.logs.buffer import LogBuffer
 from specdash.tui.widgets.logframe import LogPane
 from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
+from tests.tui.logviewer import Viewer, numbered
 from tests.tui.reading import screen_text, settle
-from tests.tui.test_logview import Viewer, numbered
 
 
 def short_memory() -> LogBuffer:

@@ -26,9 +26,10 @@ from specdash.wording import nearest
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS})
 
-
 COMPLETION: Final = "_SPECDASH_COMPLETE"
 """Set by a shell that wants to know how a word may go on; click's own name for it."""
+_DOCUMENTS: Final = frozenset({"--json", "--html", "--csv", "export"})
+"""Words for what other programs read: that is UTF-8, whatever the terminal can show."""
 _EXAMPLES: Final = "\b\nExamples:\n"
 
 
@@ -111,6 +112,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that cannot show a glyph gets a question mark
+    if isinstance(sys.stdout, io.TextIOWrapper) and not _DOCUMENTS.isdisjoint(
+        sys.argv if arguments is None else arguments
+    ):
+        sys.stdout.reconfigure(encoding="utf-8")
     output = sys.stdout
     try:
         code = root.main(args=arguments, prog_name="specdash", standalone_mode=False)

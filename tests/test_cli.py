@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import pwd
 import subprocess
@@ -170,6 +171,15 @@ def test_no_home_is_said_as_what_it_is(
     monkeypatch.setattr(pwd, "getpwuid", nobody)
     code, _, err = run(arguments, capsys)
     assert (code, err) == (1, "specdash: no home folder is known here (set HOME)\n")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+def test_a_document_is_whole_whatever_the_terminal_can_show(encoding: str) -> None:
+    command = [sys.executable, "-m", "specdash", "keys", "--json"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    told = subprocess.run(command, capture_output=True, check=True, env=environment).stdout
+    assert "↓" in told.decode("utf-8")
+    assert json.loads(told)["keys"]
 
 
 def test_a_complaint_cannot_carry_escape_codes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,19 @@ from specdash.intake.taking import take
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.jsonfile import Unwrapper
 from specdash.logs.keeper import LogKeeper
-from specdash.monitor.frames import AnyFrame, Bench, Ending, Glimpse, Hello, Link, Log, Note, Reply
+from specdash.monitor.frames import (
+    AnyFrame,
+    Beat,
+    Bench,
+    Ending,
+    Glimpse,
+    Hello,
+    Link,
+    Log,
+    Note,
+    Processes,
+    Reply,
+)
 from specdash.monitor.limits import Learned
 from specdash.monitor.observe import acknowledge, learn, learn_baselines, observe, snooze, start
 from specdash.monitor.state import HostState
@@ -41,6 +53,9 @@ from specdash.session.orders import Orders
 
 if TYPE_CHECKING:
     from specdash.operations.offers import Operations
+
+LOOKED_BY = 3
+"""Beats after which logs are read even where the processes could not be looked at."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +242,8 @@ class Session:
             self._orders.again()
             self._errands.again()
             self.benches.again()
+        elif isinstance(frame, Processes) or (isinstance(frame, Beat) and frame.n >= LOOKED_BY):
+            self._orders.resume()
         elif isinstance(frame, Reply):
             self._errands.take(frame)
             self.benches.answer(frame)

@@ -55,19 +55,27 @@ class Orders:
         self._tails: dict[str, _Tail] = {}
         self._polls: dict[str, PollPlan] = {}
         self._ports: frozenset[int] = frozenset()
+        self._cut = False
+        """The logs are still to be gone on with."""
 
     def follows(self, path: str) -> bool:
         """This log is wanted; bytes of another one are late and mean nothing any more."""
         return path in self._tails
 
     def again(self) -> None:
-        """A new agent knows nothing yet: say what to watch and where the logs go on."""
+        """A new agent knows nothing yet: say what to watch. Where the logs go on, ``resume`` says."""
         match = [pattern for engine in self._rules.titles for pattern in engine.watch]
         self._send({"r": "watch", "match": match, "env": list(ENV_SEEN), "interval": self._interval})
         self._polls.clear()
         self._ports = frozenset()
-        for path, tail in self._tails.items():
-            self._follow(path, tail)
+        self._cut = bool(self._tails)
+
+    def resume(self) -> None:
+        """Who lives was looked at: now what a new server wrote is not taken for its predecessor's."""
+        if self._cut:
+            self._cut = False
+            for path, tail in self._tails.items():
+                self._follow(path, tail)
 
     def align(self, wanted: Wants) -> None:
         """Bring what the agent does in line with what the monitor wants."""
@@ -79,7 +87,8 @@ class Orders:
         for path in wanted.tails - self._tails.keys():
             self._tails[path] = _Tail()
             self._logs.open(path)
-            self._follow(path, self._tails[path])
+            if not self._cut:
+                self._follow(path, self._tails[path])
         if wanted.ports != self._ports and self._send({"r": "ports", "ports": sorted(wanted.ports)}):
             self._ports = wanted.ports
         plans = {plan.server: plan for plan in wanted.polls}

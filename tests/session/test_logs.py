@@ -58,6 +58,32 @@ async def test_a_log_that_was_asked_for_by_name_is_kept_without_any_server() -> 
         assert {r["path"] for r in transport.channel.requests if r["r"] == "tail"} == {"/var/log/x.log"}
 
 
+async def test_after_a_lost_link_a_log_goes_on_once_it_was_looked_at_who_writes_it_now() -> None:
+    path = "/var/log/vllm.log"
+    session = Session(parse_target("box"), SessionOptions())
+    clock = FakeClock()
+    session._link._clock, session._link._transport = clock, (transport := FakeTransport(clock))
+
+    def asked() -> list[str]:
+        return [r["path"] for r in transport.channel.requests if r["r"] == "tail"]
+
+    async with running(session._link):
+        await settle()
+        for readable in (True, False):
+            transport.channel.say("processes", list=[_server(100, path)])
+            await settle()
+            assert asked() == [path]
+            transport.channel.abort()
+            await clock.pass_(5.0)
+            assert asked() == []
+            if readable:
+                transport.channel.say("processes", list=[_server(101, path)])
+            else:
+                transport.channel.say("beat", n=3)
+            await settle()
+            assert asked() == [path]
+
+
 DOCKER = f"/var/lib/docker/containers/{'ab' * 32}/{'ab' * 32}-json.log"
 PIECE = 40_000
 

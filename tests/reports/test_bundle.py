@@ -15,7 +15,7 @@ from specdash.monitor.samples import KernelLine
 from specdash.monitor.state import HostState
 from specdash.reports import bundle as bundles
 from specdash.reports.bundle import LOG_LINES, bundle, name_of
-from tests.tui import pieces, states
+from tests.tui import pieces, sheets, states
 
 
 def opened(data: bytes) -> dict[str, str]:
@@ -45,7 +45,7 @@ def of(state: HostState, **more: object) -> dict[str, str]:
 def test_it_holds_the_verdict_the_values_what_happened_and_what_the_kernel_said() -> None:
     state = msgspec.structs.replace(
         states.stalled(),
-        events=states.eventful().events,
+        events=sheets.eventful().events,
         kernel=(KernelLine(at=pieces.NOW, text="NVRM: Xid 79"),),
     )
     files = of(state)

@@ -20,7 +20,7 @@ from specdash.tui.screens.dialogs import host_key_dialog, secret_dialog
 from specdash.tui.widgets.rail import phases
 from tests.screens import stories
 from tests.screens.story import Story
-from tests.tui import fakes, states
+from tests.tui import fakes, sheets, states
 from tests.tui.reading import settle
 
 Before = Callable[[Pilot[Any]], Awaitable[Any]]
@@ -122,7 +122,7 @@ async def _secret(pilot: Pilot[Any]) -> None:
 def environment() -> fakes.FakeSource:
     """What reached which rank of a server that serves."""
     source = source_of(stories.serving())
-    rows = states.mixed_environment().servers[0].environment
+    rows = sheets.mixed_environment().servers[0].environment
     one = msgspec.structs.replace(source.state.servers[0], environment=rows)
     source.set(msgspec.structs.replace(source.state, servers=(one,)))
     return source

@@ -15,7 +15,7 @@ from specdash.tui.paint import text_of, width_of
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.eventlist import event_rows
-from tests.tui import fakes, pieces, states
+from tests.tui import fakes, pieces, sheets, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle, until
 
@@ -132,7 +132,7 @@ async def test_a_snoozed_alert_may_wait_and_rings_again_when_it_comes_back(
 
 
 async def test_what_has_happened_opens_over_the_dashboard_and_grows_while_it_is_read(make_app: Make) -> None:
-    source = fakes.source(states.eventful())
+    source = fakes.source(sheets.eventful())
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
@@ -171,7 +171,7 @@ async def test_the_list_is_found_by_name_and_by_a_click_on_the_alert_line(make_a
 
 def test_a_long_event_is_wrapped_and_no_row_is_wider_than_the_sheet() -> None:
     for width in (56, 76, 116):
-        rows = event_rows(states.eventful(), width)
+        rows = event_rows(sheets.eventful(), width)
         assert all(width_of(row) <= width for row in rows)
         text = " ".join(" ".join(map(text_of, rows)).split())
         assert "608 GiB are left" in text.replace(" 50:00 ago", "")

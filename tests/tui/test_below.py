@@ -12,7 +12,7 @@ from textual.widgets import Button
 
 from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
-from tests.tui import fakes, states
+from tests.tui import fakes, sheets, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle
 
@@ -24,7 +24,7 @@ LONG = "\n".join(f"line {number} of what is to be read before anything is presse
 async def test_a_sheet_that_is_longer_than_the_screen_says_how_much_is_to_come(
     key: str, make_app: Make
 ) -> None:
-    app = make_app(fakes.source(states.eventful()))
+    app = make_app(fakes.source(sheets.eventful()))
     async with app.run_test(size=SMALL) as pilot:
         await settle(pilot)
         await pilot.press(key)

@@ -13,7 +13,7 @@ from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.rail import Rail, phases
 from specdash.tui.widgets.startdetail import phase_rows, phase_title, step_rows_of, step_title
 from specdash.tui.widgets.steps import StepsPane
-from tests.tui import fakes, states
+from tests.tui import fakes, sheets, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle
 
@@ -106,7 +106,7 @@ def test_an_owner_that_is_not_in_the_process_table_is_said_to_be_elsewhere() -> 
 
 
 def phase(title: str, width: int = 116) -> str:
-    server = states.checked().servers[0]
+    server = sheets.checked().servers[0]
     item = next(item for item in phases(server) if item.title == title)
     rows = phase_rows(server, item, width)
     assert all(width_of(row) <= width for row in rows)
@@ -136,7 +136,7 @@ def test_a_rank_that_has_shown_nothing_of_a_phase_is_in_its_matrix_and_named() -
     assert "TP7       ✖ begun" in told
     assert "TP3       ○" in told
     assert told.index("TP2 ") < told.index("TP3 ") < told.index("TP4 ")
-    capturing = msgspec.structs.replace(states.checked().servers[0], state="capturing")
+    capturing = msgspec.structs.replace(sheets.checked().servers[0], state="capturing")
     item = next(item for item in phases(capturing) if item.title == "graphs")
     assert "TP7       ◐ at work" in lines(phase_rows(capturing, item, 116))
     assert "TP3 is behind the other ranks" in told
@@ -147,7 +147,7 @@ def test_a_phase_that_nobody_has_reached_says_so() -> None:
 
 
 def test_a_step_tells_when_and_where_in_the_log_each_rank_began_and_ended() -> None:
-    server = states.checked().servers[0]
+    server = sheets.checked().servers[0]
     told = lines(step_rows_of(server, server.steps[0], 76)).split("\n")
     assert told[0].split() == ["rank", "begun", "ended", "took", "line"]
     assert told[1].split() == ["TP0", "12:33:58", "12:36:39", "2:41", "20–40"]
@@ -202,7 +202,7 @@ async def test_a_sheet_lives_it_shows_the_newest_picture(make_app: Make) -> None
 
 
 async def test_a_click_on_a_card_a_phase_and_a_step_opens_its_sheet(make_app: Make) -> None:
-    app = make_app(fakes.source(states.checked()))
+    app = make_app(fakes.source(sheets.checked()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         rail, steps = board.query_one(Rail), board.query_one(StepsPane)
@@ -221,7 +221,7 @@ async def test_a_click_on_a_card_a_phase_and_a_step_opens_its_sheet(make_app: Ma
 
 
 async def test_phases_and_steps_are_chosen_by_key(make_app: Make) -> None:
-    app = make_app(fakes.source(states.checked()))
+    app = make_app(fakes.source(sheets.checked()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         board.query_one(Rail).focus()

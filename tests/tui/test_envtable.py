@@ -9,7 +9,7 @@ from specdash.monitor.serverparts import EnvCell, EnvRow
 from specdash.monitor.state import Server
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.envtable import deviates, env_rows, env_title, ranks_in_words
-from tests.tui import fakes, states
+from tests.tui import fakes, sheets, states
 from tests.tui.conftest import Make
 from tests.tui.reading import SIZES, screen_text, settle
 
@@ -29,14 +29,14 @@ def variable(name: str, *cells: EnvCell, main: EnvCell = SEEN) -> EnvRow:
 
 
 def test_a_variable_that_is_missing_on_one_rank_is_said_with_the_rank_and_stands_first() -> None:
-    told = lines(states.mixed_environment().servers[0], 116)
+    told = lines(sheets.mixed_environment().servers[0], 116)
     assert told[0].split() == ["server", *(f"TP{i}" for i in range(8)), "value"]
     assert told[1].split() == ["NCCL_ALGO", *"●●●●○●●●●", "Ring"]
     assert told[2].strip() == "TP3: missing"
 
 
 def test_a_rewritten_value_is_said_with_who_says_so() -> None:
-    told = "\n".join(lines(states.mixed_environment().servers[0], 116))
+    told = "\n".join(lines(sheets.mixed_environment().servers[0], 116))
     assert "all 8 ranks: rewritten to Simple (says NCCL)" in told
 
 
@@ -58,7 +58,7 @@ def test_another_inherited_value_is_a_deviation_even_where_the_rank_cannot_be_re
 
 @pytest.mark.parametrize("width", [56, 76, 116, 196])
 def test_every_width_says_the_same_and_no_row_is_wider(width: int) -> None:
-    who = states.mixed_environment().servers[0]
+    who = sheets.mixed_environment().servers[0]
     assert all(width_of(line) <= width for line in env_rows(who, width))
     told = " ".join("\n".join(lines(who, width)).split())
     for words in ("TP3: missing", "rewritten to Simple", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN", "Ring"):
@@ -85,7 +85,7 @@ def test_a_server_of_which_nothing_was_read_says_so() -> None:
 
 
 async def test_v_shows_the_table_at_every_size_and_v_closes_it(make_app: Make) -> None:
-    app = make_app(fakes.source(states.mixed_environment()))
+    app = make_app(fakes.source(sheets.mixed_environment()))
     async with app.run_test(size=SIZES[0]) as pilot:
         await settle(pilot)
         for size in SIZES:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 HEAD, SIZE, DATA, AFTER, TRAILER, LENGTH, CLOSE, DONE = range(8)
 MOST_HEAD = 64 * 1024
 MOST_SIZE_LINE = 1024
+MOST_DIGITS = 18
+"""Of a length; Python refuses to read thousands of them."""
 MOST_EVENT = 16 << 20
 """Bytes of one event; whoever sends more is no inference server."""
 
@@ -97,6 +99,8 @@ class Response(object):
             elif state == TRAILER:
                 end = buf.find(b"\r\n", at)
                 if end < 0:
+                    if size - at > MOST_HEAD:
+                        raise Malformed("a trailer longer than %d bytes" % MOST_HEAD)
                     break
                 state = DONE if end == at else TRAILER
                 at = end + 2
@@ -150,9 +154,10 @@ class Response(object):
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
             self._state = SIZE
         elif "content-length" in self.headers:
-            if not self.headers["content-length"].isdecimal():
+            length = self.headers["content-length"]
+            if not length.isdecimal() or len(length) > MOST_DIGITS:
                 raise Malformed("a length that is no number")
-            self._left = int(self.headers["content-length"])
+            self._left = int(length)
             self._state = LENGTH if self._left else DONE
         elif self.status in (204, 304):
             self._state = DONE

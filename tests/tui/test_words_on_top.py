@@ -220,6 +220,20 @@ def test_every_lamp_of_readiness_is_shown_with_what_it_says() -> None:
     assert "· token not asked" in text_of(lamps_row(states.idle(), first(states.idle()), 116))
 
 
+def test_no_lamp_is_left_out_for_want_of_room_and_only_the_longest_words_are_cut() -> None:
+    state = states.serving()
+    values = {"models": "target-1t", "token": "1 counted since it started"}
+    lamps = tuple(
+        msgspec.structs.replace(lamp, value=values.get(lamp.name, lamp.value)) for lamp in first(state).lamps
+    )
+    server = msgspec.structs.replace(first(state), lamps=lamps)
+    for width in (106, 100, 94):
+        told = text_of(lamps_row(state, server, width))
+        assert "● token 1 count" in told
+        assert width_of(lamps_row(state, server, width)) <= width
+    assert "● models target-1t   ● token 1 counted since…" in text_of(lamps_row(state, server, 106))
+
+
 def test_a_start_says_when_it_is_ready_by_earlier_ones_while_that_is_known() -> None:
     rail = Rail()
     rail.state = states.loading()

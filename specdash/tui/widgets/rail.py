@@ -21,6 +21,8 @@ GAP = 2
 """Cells between the sentence and the meter at least."""
 REASON = 24
 """Cells from which on the beginning of a part is worth reading."""
+LEGIBLE = 6
+"""Cells of a signal's value that are kept at least."""
 
 LIFE = {
     "tokens": "token",
@@ -162,16 +164,22 @@ def facts(server: Server, now: float) -> Row:
 
 
 def lamps_row(state: HostState, server: Server, width: int) -> Row:
-    """The five signals of readiness, each with its own value, and its age where there is room."""
+    """The five signals of readiness, each with its own value, and its age where there is room.
+
+    None is left out for want of room: the longest values are cut, for the last signal is the one that proves.
+    """
     serves = server.state in ("ready", "degraded")
 
-    def lamp_row(lamp: Lamp, *, ages: bool) -> Row:
+    def lamp_row(lamp: Lamp, most: int, *, ages: bool) -> Row:
         tone: Tone = "plain" if lamp.says == "yes" else "warn" if lamp.says == "no" and serves else "dim"
         age = f" {say.age(state.now - lamp.at)} ago" if ages and lamp.at is not None else ""
-        return row(Span(f"{LAMP_GLYPHS[lamp.says]} {lamp.name}", tone), dim(f" {lamp.value}{age}"))
+        told = f" {clip(lamp.value, most)}{age}"
+        return row(Span(f"{LAMP_GLYPHS[lamp.says]} {lamp.name}", tone), dim(told))
 
-    for ages in (True, False):
-        lamps = [lamp_row(lamp, ages=ages) for lamp in server.lamps]
+    longest = max((cell_len(lamp.value) for lamp in server.lamps), default=0)
+    lamps: list[Row] = []
+    for most in (longest, *range(longest, LEGIBLE - 1, -1)):
+        lamps = [lamp_row(lamp, most, ages=not lamps) for lamp in server.lamps]
         if sum(map(width_of, lamps)) + 3 * len(lamps) <= width:
             break
     return fill(lamps, width)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import hashlib
 import os
 import subprocess
 import tempfile
@@ -15,29 +14,9 @@ from typing import Any
 import pytest
 
 from specdash.agent import files, rewrite, wire
-from specdash.agent.acts import Acts
-from specdash.agent.host import Host
 from specdash.agent.records import Record
+from tests.agent.edits import NEW, OLD, acts_in, asked, refused, sha, write
 from tests.agent.hands import Hands, root
-
-OLD, NEW = b'{"max_position_embeddings": 4096}\n', b'{"max_position_embeddings": 262144}\n'
-
-
-def sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()
-
-
-def write(hands: Hands, path: Path, data: bytes, expect: bytes | None, **fields: Any) -> dict[str, Any]:
-    return hands.do("write_file", **_asked(path, data, expect), **fields)
-
-
-def refused(hands: Hands, path: Path, data: bytes, expect: bytes | None, **fields: Any) -> str:
-    return hands.refusal("write_file", **_asked(path, data, expect), **fields)
-
-
-def _asked(path: Path, data: bytes, expect: bytes | None) -> dict[str, Any]:
-    wanted = None if expect is None else sha(expect)
-    return {"path": str(path), "data": base64.b64encode(data).decode(), "expect": wanted}
 
 
 @pytest.fixture
@@ -105,10 +84,10 @@ def test_a_file_system_that_hangs_holds_no_request(
     monkeypatch.setattr(files, "open_file", lambda path: hanging(hangs))
     asked = {"paths": [hangs, str(config)], "head": 0}
     try:
-        rows = files.stat_files(_here(tmp_path), asked)["files"]
+        rows = files.stat_files(acts_in(tmp_path), asked)["files"]
         assert [row["error"] for row in rows] == ["no answer from the file system"] * 2
         with pytest.raises(OSError, match="no answer"):
-            files.read_file(_here(tmp_path), {"path": hangs})
+            files.read_file(acts_in(tmp_path), {"path": hangs})
     finally:
         answers.set()
 
@@ -177,7 +156,7 @@ def test_an_undo_over_somebodys_change_is_refused(hands: Hands, config: Path) ->
 def test_a_change_between_reading_and_replacing_is_seen(
     config: Path, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acts = _here(place)
+    acts = acts_in(place)
     dress = rewrite.Swap._dress
 
     def meanwhile(self: rewrite.Swap, fd: int, about: Any) -> None:
@@ -186,7 +165,7 @@ def test_a_change_between_reading_and_replacing_is_seen(
 
     monkeypatch.setattr(rewrite.Swap, "_dress", meanwhile)
     with pytest.raises(wire.BadRequest, match="was changed just now by somebody else"):
-        rewrite.write_file(acts, _asked(config, NEW, OLD), Record(str(place / "record"), acts.host))
+        rewrite.write_file(acts, asked(config, NEW, OLD), Record(str(place / "record"), acts.host))
     assert config.read_bytes() == b"theirs"
     assert [path.name for path in config.parent.iterdir()] == ["config.json"]
 
@@ -197,7 +176,7 @@ def test_of_several_at_once_one_wins(place: Path, config: Path) -> None:
         agents = [stack.enter_context(Hands(place)) for _ in range(3)]
 
         def press(hands: Hands, data: bytes) -> None:
-            results.append(hands.reply(hands.send("write_file", **_asked(config, data, OLD))).ok)
+            results.append(hands.reply(hands.send("write_file", **asked(config, data, OLD))).ok)
 
         threads = [threading.Thread(target=press, args=(hands, b"%d" % n)) for n, hands in enumerate(agents)]
         for thread in threads:
@@ -265,8 +244,8 @@ def test_where_the_owner_cannot_be_kept_nothing_is_changed() -> None:
             os.setuid(65534)
             says = "nothing was refused"
             try:
-                acts = _here(folder)
-                rewrite.write_file(acts, _asked(config, NEW, OLD), Record(str(folder / "record"), acts.host))
+                acts = acts_in(folder)
+                rewrite.write_file(acts, asked(config, NEW, OLD), Record(str(folder / "record"), acts.host))
             except wire.BadRequest as bad:
                 says = str(bad)
             finally:
@@ -289,79 +268,12 @@ def test_extended_attributes_are_kept(hands: Hands, config: Path) -> None:
     assert os.getxattr(config, "user.origin") == b"a note"
 
 
-@pytest.fixture
-def snapshots(tmp_path: Path) -> tuple[Path, Path, Path]:
-    """A Hugging Face cache with two revisions that share a blob: (link, other link, blob)."""
-    hub = tmp_path / "hub" / "models--a--b"
-    (hub / "blobs").mkdir(parents=True)
-    blob = hub / "blobs" / sha(OLD)
-    blob.write_bytes(OLD)
-    links = []
-    for revision in ("one", "two"):
-        (hub / "snapshots" / revision).mkdir(parents=True)
-        link = hub / "snapshots" / revision / "config.json"
-        link.symlink_to(f"../../blobs/{blob.name}")
-        links.append(link)
-    return links[0], links[1], blob
-
-
-def test_a_link_of_a_hugging_face_cache_becomes_a_private_copy(
-    hands: Hands, snapshots: tuple[Path, Path, Path]
-) -> None:
-    link, other, blob = snapshots
-    seen = hands.do("read_file", path=str(link))
-    assert (seen["hf_cache"], seen["link"], seen["real"]) == (True, f"../../blobs/{blob.name}", str(blob))
-    done = write(hands, link, NEW, OLD)
-    assert not link.is_symlink()
-    assert (link.read_bytes(), other.read_bytes(), blob.read_bytes()) == (NEW, OLD, OLD)
-    hands.do("restore", backup=done["backup"], expect=sha(NEW))
-    assert os.readlink(link) == f"../../blobs/{blob.name}"  # noqa: PTH115
-    assert link.read_bytes() == OLD
-
-
-def test_the_cache_can_be_reached_by_a_linked_folder(
-    hands: Hands, snapshots: tuple[Path, Path, Path], tmp_path: Path
-) -> None:
-    link, other, _ = snapshots
-    (tmp_path / "draft").symlink_to(link.parent)
-    write(hands, tmp_path / "draft" / "config.json", NEW, OLD)
-    assert (link.read_bytes(), other.read_bytes()) == (NEW, OLD)
-
-
-def test_a_link_is_not_put_back_where_its_blob_is_gone(
-    hands: Hands, snapshots: tuple[Path, Path, Path]
-) -> None:
-    link, _, blob = snapshots
-    done = write(hands, link, NEW, OLD)
-    blob.unlink()
-    assert "no longer there" in hands.refusal("restore", backup=done["backup"], expect=sha(NEW))
-    assert link.read_bytes() == NEW
-
-
 def test_any_other_link_is_written_through(hands: Hands, config: Path, tmp_path: Path) -> None:
     link = tmp_path / "current.json"
     link.symlink_to(config)
     done = write(hands, link, NEW, OLD)
     assert link.is_symlink()
     assert (config.read_bytes(), done["real"]) == (NEW, str(config))
-
-
-def test_of_two_that_replace_the_same_link_one_wins(
-    place: Path, snapshots: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    link, _, _ = snapshots
-    acts = _here(place)
-    lock = rewrite.Swap._lock
-
-    def meanwhile(self: rewrite.Swap) -> None:
-        lock(self)
-        link.unlink()
-        link.write_bytes(b"theirs")
-
-    monkeypatch.setattr(rewrite.Swap, "_lock", meanwhile)
-    with pytest.raises(wire.BadRequest, match="leads elsewhere now"):
-        rewrite.write_file(acts, _asked(link, NEW, OLD), Record(str(place / "record"), acts.host))
-    assert link.read_bytes() == b"theirs"
 
 
 def test_hard_links_are_warned_about(hands: Hands, config: Path, tmp_path: Path) -> None:
@@ -411,21 +323,8 @@ def test_a_full_disk_leaves_the_old_file(place: Path, tmp_path: Path) -> None:
 def test_a_wish_that_makes_no_sense_changes_nothing(
     hands: Hands, config: Path, fields: dict[str, Any], says: str
 ) -> None:
-    asked = {**_asked(config, NEW, OLD), **fields}
+    wish = {**asked(config, NEW, OLD), **fields}
     if fields.get("path") == "/nowhere/config.json":
-        asked["expect"] = None
-    assert says in hands.refusal("write_file", **asked)
+        wish["expect"] = None
+    assert says in hands.refusal("write_file", **wish)
     assert config.read_bytes() == OLD
-
-
-def _here(place: Path) -> Acts:
-    """The verbs in this process, with the backups in a folder of the test."""
-
-    class Made(Host):
-        def state_folder(self) -> str:
-            return str(place / "state")
-
-        def run_folder(self) -> str:
-            return str(place / "run")
-
-    return Acts(Made(), {}, lambda _: None, lambda _: None)

@@ -1,4 +1,4 @@
-"""The file of a plan or a run: each line whole, whatever the disk has room for."""
+"""The files of plans and runs: damaged, torn, of another version, or not to be kept at all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from specdash.operations.journal import LineFile
+from specdash.errors import SpecdashError
+from specdash.operations import clean, stop
+from specdash.operations.journal import Journal, LineFile
+from specdash.operations.runner import Runner
+from tests.operations.fakehost import FakeHost, sglang
 
 
 def test_a_line_for_which_the_disk_has_only_half_the_room_is_not_taken_for_written(tmp_path: Path) -> None:
@@ -28,3 +32,58 @@ def test_a_line_for_which_the_disk_has_only_half_the_room_is_not_taken_for_writt
     again.close()
     first, _torn, *rest = path.read_text().splitlines()
     assert [json.loads(line) for line in (first, *rest)] == [{"plan": "kill"}, {"step": 1}, {"step": 2}]
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\x00\x00", b'{"plan": 5}\n'])
+async def test_a_damaged_journal_file_is_passed_over(damage: bytes, host: FakeHost, journal: Journal) -> None:
+    journal.folder.mkdir(parents=True)
+    (journal.folder / "kill-x.jsonl").write_bytes(damage)
+    assert list(journal.all()) == []
+    assert journal.unfinished(host.target) == []
+
+
+async def test_a_line_that_was_cut_in_the_middle_loses_only_itself(host: FakeHost, journal: Journal) -> None:
+    plan = await stop.prepare(host, sglang(host))
+    record = journal.begin(plan)
+    record.step(plan.advance(0, state="active", started=1.0), 0)
+    record.close()
+    path = journal.folder / f"{plan.id}.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"step": 0, "is": {"state": "do')
+    kept = journal.read(plan.id)
+    assert kept is not None
+    assert kept.plan.steps[0].state == "active"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"step":0,"is":{"state":{}',
+        b'{"step":0,"is":{"state":"some later word"}}',
+        b"[1]",
+        b'{"step":"x","is":{}}',
+    ],
+    ids=["cut in the middle", "of another version", "no object", "no number"],
+)
+async def test_a_line_of_a_journal_that_is_not_understood_loses_no_plan(
+    host: FakeHost, journal: Journal, line: bytes
+) -> None:
+    plan = await clean.prepare(host)
+    record = journal.begin(plan)
+    plan = plan.advance(0, state="active", started=1.0)
+    record.step(plan, 0)
+    with record.path.open("ab") as file:
+        file.write(line + b"\n")
+    record.step(plan.advance(0, evidence="later"), 0)
+    record.close()
+    [again] = journal.unfinished(host.target)
+    assert (again.steps[0].state, again.steps[0].evidence) == ("active", "later")
+
+
+async def test_where_no_journal_can_be_kept_nothing_is_begun_and_it_is_said_why(
+    host: FakeHost, tmp_path: Path
+) -> None:
+    (tmp_path / "state").write_text("a file where the folder should be")
+    runner = Runner(host, Journal(tmp_path / "state" / "operations"), clock=host.clock)
+    with pytest.raises(SpecdashError, match="what is done cannot be kept"):
+        await runner.run(await stop.prepare(host, sglang(host)), lambda _: None)
+    assert host.effects == []

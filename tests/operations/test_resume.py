@@ -307,26 +307,6 @@ async def test_no_key_or_password_reaches_the_disk(host: FakeHost, journal: Jour
     assert kept.plan.steps[1].work.launch.secrets_lost  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"\x00\x00", b'{"plan": 5}\n'])
-async def test_a_damaged_journal_file_is_passed_over(damage: bytes, host: FakeHost, journal: Journal) -> None:
-    journal.folder.mkdir(parents=True)
-    (journal.folder / "kill-x.jsonl").write_bytes(damage)
-    assert list(journal.all()) == []
-    assert journal.unfinished(host.target) == []
-
-
-async def test_a_line_that_was_cut_in_the_middle_loses_only_itself(host: FakeHost, journal: Journal) -> None:
-    plan = await stop.prepare(host, sglang(host))
-    record = journal.begin(plan)
-    record.step(plan.advance(0, state="active", started=1.0), 0)
-    record.close()
-    path = journal.folder / f"{plan.id}.jsonl"
-    path.write_bytes(path.read_bytes() + b'{"step": 0, "is": {"state": "do')
-    kept = journal.read(plan.id)
-    assert kept is not None
-    assert kept.plan.steps[0].state == "active"
-
-
 async def test_an_answer_that_is_lost_with_the_link_is_unknown_until_it_comes(
     host: FakeHost, journal: Journal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -386,39 +366,4 @@ async def test_what_was_asked_before_a_reboot_is_not_done_after_it(
     plan = await Runner(host, journal, clock=host.clock).run(plan, lambda _: None)
     assert plan.failed is not None
     assert "another boot" in plan.failed.evidence
-    assert host.effects == []
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        b'{"step":0,"is":{"state":{}',
-        b'{"step":0,"is":{"state":"some later word"}}',
-        b"[1]",
-        b'{"step":"x","is":{}}',
-    ],
-    ids=["cut in the middle", "of another version", "no object", "no number"],
-)
-async def test_a_line_of_a_journal_that_is_not_understood_loses_no_plan(
-    host: FakeHost, journal: Journal, line: bytes
-) -> None:
-    plan = await clean.prepare(host)
-    record = journal.begin(plan)
-    plan = plan.advance(0, state="active", started=1.0)
-    record.step(plan, 0)
-    with record.path.open("ab") as file:
-        file.write(line + b"\n")
-    record.step(plan.advance(0, evidence="later"), 0)
-    record.close()
-    [again] = journal.unfinished(host.target)
-    assert (again.steps[0].state, again.steps[0].evidence) == ("active", "later")
-
-
-async def test_where_no_journal_can_be_kept_nothing_is_begun_and_it_is_said_why(
-    host: FakeHost, tmp_path: Path
-) -> None:
-    (tmp_path / "state").write_text("a file where the folder should be")
-    runner = Runner(host, Journal(tmp_path / "state" / "operations"), clock=host.clock)
-    with pytest.raises(SpecdashError, match="what is done cannot be kept"):
-        await runner.run(await stop.prepare(host, sglang(host)), lambda _: None)
     assert host.effects == []

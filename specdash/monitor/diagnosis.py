@@ -6,6 +6,8 @@ The first diagnosis is the root; whatever else was seen follows and never outran
 
 from __future__ import annotations
 
+import msgspec
+
 from specdash.monitor import autopsy, checkup
 from specdash.monitor.case import Case, Judged, LogWords
 from specdash.monitor.documents import Verdict
@@ -15,12 +17,19 @@ from specdash.monitor.limits import Limits
 from specdash.monitor.liveness import suspects
 from specdash.monitor.rootcause import find_cause
 from specdash.monitor.signatures import Book
+from specdash.monitor.trouble import Troubles
+
+ENDED_WHOLE = "sigkill_unknown_origin"
+
+replace = msgspec.structs.replace
 
 
 def diagnose(words: LogWords, evidence: Evidence, verdict: Verdict, limits: Limits, book: Book) -> Judged:
     """Everything known, weighed once. ``verdict`` is what ``assess`` made of ``evidence``."""
     kernel = read_kernel(evidence.kernel, [rank.pid for rank in evidence.ranks if rank.pid is not None])
     lives = evidence.main is not None and evidence.main.state not in (None, "gone", "Z")
+    if lives:
+        words = replace(words, troubles=_of_the_living(words.troubles))
     cause = find_cause(words.troubles, None if words.ready or lives else words.last_life)
     halts = verdict.word in ("suspect", "stalled", "crashed")
     lagging = suspects(evidence, limits.thresholds) if halts else ()
@@ -42,3 +51,8 @@ def diagnose(words: LogWords, evidence: Evidence, verdict: Verdict, limits: Limi
         or checkup.hampered(case)
         or checkup.healthy(case)
     )
+
+
+def _of_the_living(troubles: Troubles) -> Troubles:
+    """A shell that tells of the end of its child means another one: an earlier start, a neighbour's."""
+    return replace(troubles, found=tuple(one for one in troubles.found if one.key != ENDED_WHOLE))

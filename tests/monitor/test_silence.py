@@ -73,6 +73,16 @@ def test_a_stall_that_outlasts_a_lost_link_is_one_stall_and_rings_once() -> None
     assert [event for event in back.picture.events if "stalled" in event.text] == rung
 
 
+def test_a_shell_that_tells_of_a_killed_process_means_none_that_lives() -> None:
+    """Several servers, or a script that starts one again and again, write into one log."""
+    text = f"{CAPTURE}\nrun.sh: line 12:  4242 Killed                  python3 -m sglang.launch_server\n"
+    memory = run(*looked_at(12, 15), memory=begun(text))
+    assert only_server(memory).state == "capturing"
+    assert not memory.picture.alerts
+    over = run(processes(15.0), tick(16.0), memory=memory)
+    assert [one.key for one in only_server(over).diagnoses] == ["sigkill_unknown_origin"]
+
+
 def test_what_was_printed_while_we_were_away_comes_before_the_verdict() -> None:
     away = run(Link(at=25.0, state="lost", reason="gone"), *map(tick, range(25, 400)), memory=begun())
     news = "\rCapturing batches (bs=8 avail_mem=4.90 GB):  60%|##6       | 14/23 [00:05<00:14, 1.2it/s]"

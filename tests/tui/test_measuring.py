@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import msgspec
@@ -13,12 +14,14 @@ from textual.pilot import Pilot
 
 from specdash.bench.events import AnyEvent, End
 from specdash.history.runs import Runs
+from specdash.measuring.progress import Progress
 from specdash.monitor.frames import Bench
 from specdash.session.following import Following
 from specdash.session.lessons import place
 from specdash.tui.app import SpecdashApp
 from tests.measuring.scripted import good_run
 from tests.operations.fakehost import FakeHost, sglang
+from tests.tui import fakes, states
 from tests.tui.actors import HostSource
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_text, settle, until
@@ -122,6 +125,30 @@ async def test_a_benchmark_from_the_plan_to_the_comparison(
         await pilot.press("x")
         await settle(pilot)
         assert "3 runs, kept" not in screen_text(app)
+
+
+async def test_what_is_wrong_with_the_server_comes_before_figures_that_wait_to_be_put_away(
+    make_app: Make,
+) -> None:
+    source = fakes.source(states.serving())
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        done = Progress(host="gpubox", name="sglang:30000", variant="baseline", state="done")
+        kept = board.measuring.here
+        kept.benchmark = SimpleNamespace(progress=done)  # type: ignore[assignment]
+        await until(pilot, "benchmark of baseline")
+        source.set(states.stalled())
+        text = await until(pilot, "why it is called stalled")
+        assert "benchmark of baseline" not in text
+        await pilot.press("x")
+        await settle(pilot)
+        assert source.acknowledged, "x is for what is shown"
+        source.set(states.serving())
+        await until(pilot, "benchmark of baseline")
+        await pilot.press("x")
+        await settle(pilot)
+        assert kept.benchmark is None
 
 
 async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(

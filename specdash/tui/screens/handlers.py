@@ -15,6 +15,7 @@ from specdash.tui.screens.detail import detail_of_chosen
 from specdash.tui.screens.help import HelpScreen
 from specdash.tui.screens.logkeys import LOG_HANDLERS, leave
 from specdash.tui.screens.looking import LOOKING_HANDLERS
+from specdash.tui.screens.panes import situation_of
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
@@ -154,7 +155,9 @@ def _acknowledge(board: Dashboard) -> None:
         if mine:
             board.leave_ended()
         board.apply()
-    elif board.measuring.acknowledge() or board.listing.playing.acknowledge():
+    elif (
+        situation_of(board) is None and board.measuring.acknowledge()
+    ) or board.listing.playing.acknowledge():
         board.apply()
     elif first is not None:
         board.source.acknowledge(first.key)

@@ -68,9 +68,15 @@ def panel_of(board: Dashboard) -> Panel | None:
     """A plan at work has a panel where the steps have no pane; else what the situation has to say."""
     state, server = board.state, board.server
     tracked = board.has_class("-narrow") or server is None
-    told = (board.acting.panel() if tracked else None) or link_panel(state) or board.measuring.panel()
-    if told is not None:
-        return told
+    told = (board.acting.panel() if tracked else None) or link_panel(state)
+    if told is None and board.measuring.here.under_way:
+        told = board.measuring.panel()
+    return told or situation_of(board) or board.measuring.panel()
+
+
+def situation_of(board: Dashboard) -> Panel | None:
+    """What is wrong with the chosen server, before any figure that waits to be put away; None: it is well."""
+    state, server = board.state, board.server
     log = board.source.log(server.key) if server is not None else None
     told = panel_for(state, server, acts=board.acts and not state.old, starts=board.starts, log=log)
     return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told

@@ -37,6 +37,15 @@ def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str)
     assert "p50" not in text_of(one_line(server, 120))
 
 
+def test_where_an_age_has_no_room_it_is_left_out_and_not_cut() -> None:
+    state = panes.measured()
+    one = Latency(at=state.now - 6, p50_ms=50.0, p90_ms=58.0, counted=1, most_ms=100.0)
+    figures = msgspec.structs.replace(state.servers[0].figures, ttft=one)
+    server = msgspec.structs.replace(state.servers[0], figures=figures)
+    assert "          1 begun since its start" in [text_of(line) for line in table(server, state.now, 40)]
+    assert "1 begun since its start, 6 s ago" in "\n".join(text_of(x) for x in table(server, state.now, 42))
+
+
 def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
     state = panes.measured()
     nine = Latency(at=state.now, p50_ms=50.0, p90_ms=58.0, counted=9, most_ms=100.0)

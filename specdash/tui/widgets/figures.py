@@ -125,7 +125,8 @@ def _basis(figures: Figures, now: float, width: int) -> list[Row]:
     forms = [f"interpolated from its histograms: {long}", f"interpolated: {long}", long, base]
     if told.counted < FEW:
         forms[:2] = [f"by the bounds of its histograms: {long}"]
-    text = next((form for form in forms if len(form) + NAME_CELLS <= width), base)
+    ageless = base.rpartition(",")[0]  # half an age tells nothing
+    text = next((form for form in forms if len(form) + NAME_CELLS <= width), ageless)
     return [cut(row(" " * NAME_CELLS, dim(text)), width)]
 
 

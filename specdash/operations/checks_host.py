@@ -15,6 +15,7 @@ SHM_LEAST_MIB, SHM_USUAL_MIB = 256, 2048
 """NCCL and multiprocessing need it; docker gives 64 MiB unless told otherwise."""
 DISK_LEAST_MIB, DISK_USUAL_MIB = 256, 4096
 NOFILE, NPROC = 4096, 4096
+NOBODY: Mapping[int, str] = {}
 
 
 def gpus(state: HostState, wanted_cards: Sequence[int], wanted: int | None) -> Iterator[Line]:
@@ -46,14 +47,16 @@ def gpus(state: HostState, wanted_cards: Sequence[int], wanted: int | None) -> I
         yield ok("gpus", f"GPU {indexes(chosen)} clean, at most {most} MiB in use")
 
 
-def port(key: str, found: Port | None, number: int | None) -> Line:
-    """A port can be bound."""
+def port(key: str, found: Port | None, number: int | None, servers: Mapping[int, str] = NOBODY) -> Line:
+    """A port can be bound. ``servers``: main pid → name of the inference servers that run there."""
     if number is None:
         return unknown(key, "not on the command line")
     if found is None:
         return unknown(key, f"{number} could not be tried")
     if found.listeners:
-        return bad(key, f"{number} is taken by {_listener(found.listeners[0])}", "stop that, or another port")
+        who = found.listeners[0]
+        mine = f"that is {servers[who.pid]}, which `restart` (R) ends first" if who.pid in servers else None
+        return bad(key, f"{number} is taken by {_listener(who)}", mine or "stop that, or another port")
     if found.free:
         return ok(key, f"{number} is free")
     if found.lingering:

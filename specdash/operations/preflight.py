@@ -85,9 +85,10 @@ def _host(hands: Hands, work: Check, asked: Asked, probe: Probe, found: str | No
         yield from checks_host.gpus(state, wanted, asked.ranks)
     else:
         yield ok("gpus", f"not needed: {without}")
-    yield checks_host.port("port", ports.get(asked.port or -1), asked.port)
+    servers = {server.pid: server.name for server in state.servers if server.gone_at is None}
+    yield checks_host.port("port", ports.get(asked.port or -1), asked.port, servers)
     for number in asked.rendezvous:
-        yield checks_host.port("rendezvous", ports.get(number), number)
+        yield checks_host.port("rendezvous", ports.get(number), number, servers)
     for path in dict.fromkeys(path for path in (launch.log, "/tmp") if path):
         yield checks_host.disk("disk", places.get(path), path)
     yield checks_host.shm(probe.shm, asked.ranks or 1)

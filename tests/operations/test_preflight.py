@@ -100,6 +100,11 @@ async def test_a_taken_port_names_who_listens(host: FakeHost) -> None:
     assert of(await lines(host), "port") == [
         "✖ port: 30000 is taken by 77 nginx (www) — stop that, or another port"
     ]
+    sglang(host)
+    mine = {**listener, "pid": host.state.servers[0].pid, "title": "python3"}
+    host.probe = {"ports": [{"port": 30000, "free": False, "listeners": [mine]}]}
+    (told,) = of(await lines(host), "port")
+    assert told.endswith(" — that is sglang:30000, which `restart` (R) ends first")
     host.probe = {"ports": [{"port": 30000, "free": False, "lingering": True}]}
     assert of(await lines(host), "port")[0].startswith("▲ port: 30000: only old connections linger")
 

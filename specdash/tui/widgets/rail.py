@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -176,13 +177,21 @@ def lamps_row(state: HostState, server: Server, width: int) -> Row:
         told = f" {clip(lamp.value, most)}{age}"
         return row(Span(f"{LAMP_GLYPHS[lamp.says]} {lamp.name}", tone), dim(told))
 
-    longest = max((cell_len(lamp.value) for lamp in server.lamps), default=0)
-    lamps: list[Row] = []
-    for most in (longest, *range(longest, LEGIBLE - 1, -1)):
-        lamps = [lamp_row(lamp, most, ages=not lamps) for lamp in server.lamps]
-        if sum(map(width_of, lamps)) + 3 * len(lamps) <= width:
-            break
+    lamps = [lamp_row(lamp, width, ages=True) for lamp in server.lamps]
+    if sum(map(width_of, lamps)) + 3 * len(lamps) > width:
+        sizes = [min(width, cell_len(lamp.value)) for lamp in server.lamps]
+        names = sum(len(lamp.name) + 3 for lamp in server.lamps)
+        most = _most(sizes, width - names - 3 * len(lamps))
+        lamps = [lamp_row(lamp, most, ages=False) for lamp in server.lamps]
     return fill(lamps, width)
+
+
+def _most(sizes: Sequence[int], room: int) -> int:
+    """So long may each be that all of them have room; never too short to be read."""
+    most = max(sizes, default=0)
+    while most > LEGIBLE and sum(min(size, most) for size in sizes) > room:
+        most -= 1
+    return most
 
 
 def _start(server: Server, *, old: bool) -> str:

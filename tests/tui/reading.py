@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from textual.pilot import Pilot
@@ -38,9 +39,16 @@ async def until(pilot: Pilot[Any], words: str) -> str:
     """The screen, once these words are on it."""
     app = pilot.app
     assert isinstance(app, SpecdashApp)
+    if not await happened(pilot, lambda: words in screen_text(app)):
+        raise AssertionError(f"{words!r} never came:\n{screen_text(app)}")
+    return screen_text(app)
+
+
+async def happened(pilot: Pilot[Any], done: Callable[[], bool]) -> bool:
+    """Whether it came true. What is told for a moment may be gone before one looks: wait for its cause."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
-        if words in screen_text(app):
-            return screen_text(app)
+        if done():
+            return True
         await pilot.pause(0.025)
-    raise AssertionError(f"{words!r} never came:\n{screen_text(app)}")
+    return False

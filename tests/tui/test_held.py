@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -12,8 +13,16 @@ from specdash.logs.buffer import LogBuffer
 from specdash.tui.app import terminal_title
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
-from tests.tui.reading import screen_text, settle, until
+from tests.tui.reading import happened, screen_text, settle
 from tests.tui.test_alerts import Ear, names
+
+
+def ending(folder: Path, suffix: str) -> list[Path]:
+    return [path for path in names(folder) if path.name.endswith(suffix)]
+
+
+def _has(folder: Path, many: int) -> bool:
+    return len(ending(folder, ".log")) == many
 
 
 async def test_an_alarm_rings_while_the_display_is_held(
@@ -46,8 +55,8 @@ async def test_evidence_of_two_servers_of_one_name_has_the_log_of_each(
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("d")
-        await until(pilot, "KiB")
-    (written,) = (path for path in names(own_folders) if path.name.endswith(".tar.gz"))
+        assert await happened(pilot, lambda: bool(ending(own_folders, ".tar.gz")))
+    (written,) = ending(own_folders, ".tar.gz")
     with tarfile.open(written) as archive:
         logs = [archive.extractfile(name) for name in archive.getnames() if "/log-" in name]
         assert sorted(log.read() for log in logs if log) == sorted(
@@ -64,6 +73,6 @@ async def test_saved_logs_of_two_hosts_have_two_names(make_app: Make, own_folder
         for number in range(2):
             board.action_choose(number)
             await pilot.press("ctrl+s")
-            await until(pilot, "saved")
-    saved = {path.name for path in names(own_folders) if path.suffix == ".log"}
+            assert await happened(pilot, partial(_has, own_folders, number + 1))
+    saved = {path.name for path in ending(own_folders, ".log")}
     assert saved == {"gpubox-sglang-30000.log", "other-sglang-30000.log"}

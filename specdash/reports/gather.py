@@ -58,7 +58,10 @@ def gather(
         newest = [(run.made, run.id) for run in all_runs[:1]]
         newest += [(entry.plan.made, entry.plan.id) for entry in entries[:1]]
         if not newest:
-            raise SpecdashError("nothing was done yet that could be reported", "or name a recording: FILE")
+            raise SpecdashError(
+                "nothing was changed on a host yet that could be reported",
+                "name a benchmark by its number (specdash runs lists them), or a recording: FILE",
+            )
         wanted = _within(all_runs, max(newest)[1])
     known = [run.id for run in all_runs] + [entry.plan.id for entry in entries]
     found = [one for one in known if one == wanted] or [one for one in known if one.startswith(wanted)]

@@ -259,7 +259,7 @@ def test_a_recording_becomes_a_report_of_what_was_seen(tmp_path: Path) -> None:
 
 def test_where_nothing_was_done_it_says_so(tmp_path: Path) -> None:
     room = Room(serving(), tmp_path)
-    with pytest.raises(SpecdashError, match="nothing was done yet"):
+    with pytest.raises(SpecdashError, match="nothing was changed on a host yet"):
         gather(None, Journal(tmp_path / "none"), room.runs, ())
     with pytest.raises(SpecdashError, match="there is no run 7"):
         gather("7", Journal(tmp_path / "none"), room.runs, ())

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import msgspec
 
+from specdash.monitor.serverparts import LogSource
 from specdash.runbooks import steps as procedure
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_rows
 from specdash.tui.widgets.entrydetail import entry_rows
 from specdash.tui.widgets.figures import one_line
+from specdash.tui.widgets.logframe import no_log_rows
 from specdash.tui.widgets.steps import step_rows
 from tests.tui import pieces, states
 from tests.tui.words import first, lines
@@ -26,6 +28,15 @@ def test_figures_name_what_the_server_tells_and_leave_out_what_it_does_not() -> 
         first(states.serving()), figures=msgspec.structs.replace(states.FIGURES, tok_s=None)
     )
     assert "this server does not tell" in text_of(one_line(silent, 100))
+
+
+def test_a_log_of_which_nothing_was_read_says_whether_there_is_anything_in_it() -> None:
+    awaited = LogSource(kind="output", path="/l/vllm.log", says="")
+    assert lines(list(no_log_rows(awaited, 80))) == " waiting for /l/vllm.log"
+    assert (
+        lines(list(no_log_rows(msgspec.structs.replace(awaited, size=0), 80)))
+        == " /l/vllm.log is empty so far"
+    )
 
 
 def test_steps_tick_off_with_times_and_the_one_at_work_stands_out() -> None:

@@ -53,7 +53,7 @@ def connecting(state: HostState) -> Panel:
     """The first seconds."""
 
     def rows(width: int) -> list[Row]:
-        out = text_rows("Keys, agent and jump hosts come from ~/.ssh/config, as with ssh.", width)
+        out = text_rows("Keys, agent and jump hosts come from your ssh configuration, as with ssh.", width)
         out += text_rows(
             "A small Python program is sent through the connection; nothing is written to the host.", width
         )

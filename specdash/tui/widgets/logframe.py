@@ -29,7 +29,9 @@ def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
         )
     if source.path is None:
         return tuple(row(" ", line) for line in text_rows(source.says, width - 2))
-    return (row(dim(f" waiting for {source.path}")),)
+    return (
+        row(dim(f" {source.path} is empty so far" if source.size == 0 else f" waiting for {source.path}")),
+    )
 
 
 class LogPane(LogReader):

@@ -31,12 +31,12 @@ def test_figures_name_what_the_server_tells_and_leave_out_what_it_does_not() -> 
 
 
 def test_a_log_of_which_nothing_was_read_says_whether_there_is_anything_in_it() -> None:
-    awaited = LogSource(kind="output", path="/l/vllm.log", says="")
-    assert lines(list(no_log_rows(awaited, 80))) == " waiting for /l/vllm.log"
-    assert (
-        lines(list(no_log_rows(msgspec.structs.replace(awaited, size=0), 80)))
-        == " /l/vllm.log is empty so far"
-    )
+    awaited = LogSource(kind="file", path="/l/vllm.log", says="")
+    empty = msgspec.structs.replace(awaited, size=0)
+    assert lines([*no_log_rows(awaited, 80), *no_log_rows(empty, 80)]).splitlines() == [
+        " waiting for /l/vllm.log",
+        " /l/vllm.log is empty so far",
+    ]
 
 
 def test_steps_tick_off_with_times_and_the_one_at_work_stands_out() -> None:

@@ -27,7 +27,9 @@ def notice(
     """The alerts that these servers and cards give cause for, as far as their state has just changed."""
     for server in now_servers:
         earlier = before.get(server.key)
-        if earlier is None or earlier.state != server.state:
+        if _may_be_ending(server):
+            continue
+        if earlier is None or earlier.state != server.state or _may_be_ending(earlier):
             yield from _of_server(server, earlier, at)
     for gpu in gpus:
         yield from _of_card(gpu, at)
@@ -153,6 +155,17 @@ def _holds(alert: Alert, servers: Mapping[str, Server]) -> bool:
     if not alert.alarm:
         return True
     return server is not None and rest.startswith(f"{server.state}/")
+
+
+FAREWELL_S = 2.0
+"""An orderly end takes a server's processes one by one, and its log may tell of it so long afterwards."""
+
+
+def _may_be_ending(server: Server) -> bool:
+    """One of its processes went a moment ago, and nothing tells yet whether the rest will: no bell for that."""
+    since = server.verdict.since_s
+    alone = any(one.key == "scheduler_dead_parent_alive" for one in server.diagnoses)
+    return server.state == "crashed" and alone and since is not None and since < FAREWELL_S
 
 
 def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Alert]:

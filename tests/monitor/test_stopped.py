@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from specdash.monitor.memory import Memory
 from specdash.monitor.polling import HEALTH
 from specdash.tui.widgets.rail import meter_row
 from tests.monitor.frames_of import hello, http, processes, run, tick
@@ -113,20 +114,38 @@ def test_an_engine_core_that_is_gone_while_its_server_lives_is_a_crash_and_named
     assert "EngineCore 101 is gone" in told_so.picture.servers[0].diagnoses[0].summary
 
 
-def test_a_crash_that_its_log_explains_a_moment_later_as_a_stop_that_was_asked_for_is_no_alarm() -> None:
+ASKED = (
+    "(APIServer pid=100) INFO 11-29 14:12:45 [launcher.py:254] [shutdown] API server: shutdown triggered\n"
+)
+
+
+def of_alarms(memory: Memory) -> list[str]:
+    return [alert.text for alert in memory.picture.alerts if alert.alarm]
+
+
+def test_a_server_whose_first_process_went_a_moment_ago_may_be_ending_in_order_and_rings_no_bell() -> None:
     main = family()[0]
     early = run(processes(1003.1, main), tick(1003.5), memory=second_look(first_look({}), {}))
-    assert [alert.alarm for alert in early.picture.alerts if "crashed" in alert.text] == [True]
-    asked = (
-        "(APIServer pid=100) INFO 11-29 14:12:45 [launcher.py:254] [shutdown] API server: shutdown triggered"
-    )
-    for heard, alarms in ((1004.6, 0), (1103.6, 1)):
-        memory = run(tick(heard - 0.1), told(heard, f"{asked}\n", len(READY)), memory=early)
-        assert memory.picture.servers[0].state == "stopped"
-        assert "has stopped, as it was asked to" in memory.picture.alerts[-1].text
-        assert sum(alert.alarm for alert in memory.picture.alerts) == alarms, (
-            "what was dead for long had died"
-        )
+    assert early.picture.servers[0].state == "crashed", "what is seen is shown at once"
+    assert of_alarms(early) == []
+    asked = run(told(1004.6, ASKED, len(READY)), processes(1005.6), tick(1009.0), memory=early)
+    assert of_alarms(asked) == []
+    assert "has stopped, as it was asked to" in asked.picture.alerts[-1].text
+    left_alone = run(processes(1004.1, main), processes(1005.1, main), tick(1005.2), memory=early)
+    assert len(of_alarms(left_alone)) == 1
+    assert len(of_alarms(run(tick(1005.4), tick(1020.0), memory=left_alone))) == 1
+
+
+@pytest.mark.parametrize(("heard", "alarms"), [(1008.0, 0), (1103.6, 1)])
+def test_a_crash_that_its_log_explains_soon_as_a_stop_that_was_asked_for_is_no_alarm(
+    heard: float, alarms: int
+) -> None:
+    dead = run(processes(1003.1, family()[0]), tick(1005.5), memory=second_look(first_look({}), {}))
+    assert len(of_alarms(dead)) == 1
+    memory = run(tick(heard - 0.1), told(heard, ASKED, len(READY)), memory=dead)
+    assert memory.picture.servers[0].state == "stopped"
+    assert "has stopped, as it was asked to" in memory.picture.alerts[-1].text
+    assert len(of_alarms(memory)) == alarms, "what was dead for long had died"
 
 
 def test_a_stopped_server_that_answers_no_health_check_is_not_called_busy() -> None:

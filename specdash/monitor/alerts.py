@@ -162,7 +162,7 @@ FAREWELL_S = 2.0
 
 
 def _may_be_ending(server: Server) -> bool:
-    """One of its processes went a moment ago, and nothing tells yet whether the rest will: no bell for that."""
+    """One of its processes went a moment ago, and nothing tells yet whether all of them will: no bell."""
     since = server.verdict.since_s
     alone = any(one.key == "scheduler_dead_parent_alive" for one in server.diagnoses)
     return server.state == "crashed" and alone and since is not None and since < FAREWELL_S

@@ -81,10 +81,10 @@ def _with_who_waits(judged: Judged, evidence: Evidence) -> Judged:
 
 
 def _just_begun(memory: ServerMemory, now: float) -> bool:
-    """Its log is followed from the first byte on, and it may still say what it is."""
-    reading, main = memory.reading, memory.family.main
-    followed = memory.source.path is not None and memory.source.error is None
-    return followed and not reading.known_format and now - main.started < BEGINNING_S
+    """Its log is read, whatever else is said of that file, and it may still say what it is."""
+    source, main = memory.source, memory.family.main
+    read = source.path is not None and (source.error is None or source.size is not None)
+    return read and not memory.reading.known_format and now - main.started < BEGINNING_S
 
 
 def _answers_well(memory: ServerMemory) -> bool:

@@ -24,15 +24,20 @@ def sentence(
     """One line, most telling first; parts that were not seen are left out, never made up."""
     if state in ("crashed", "stopped"):
         word, why = ("gone", UNSEEN) if unseen(verdict) else (state, "")
-        return " · ".join(_ended(memory, word, diagnoses, now, why))
+        return " · ".join(_ended(memory, word, verdict, diagnoses, now, why))
     return " · ".join((*_work(memory, state, verdict, now), *_life(memory, verdict, now)))
 
 
 def _ended(
-    memory: ServerMemory, word: str, diagnoses: tuple[Diagnosis, ...], now: float, why: str
+    memory: ServerMemory,
+    word: str,
+    verdict: Verdict,
+    diagnoses: tuple[Diagnosis, ...],
+    now: float,
+    why: str,
 ) -> Iterator[str]:
     root = next((diagnosis for diagnosis in diagnoses if diagnosis.root), None)
-    yield " ".join(_since(memory, word, now))
+    yield " ".join(_since(memory, word, verdict, now))
     if why:
         yield why
     holds = root is not None and root.key == "orphan_processes" and bool(memory.left_behind)
@@ -46,11 +51,12 @@ def _ended(
         yield f"{what} {', '.join(shown[:_NAMED])}{more}"
 
 
-def _since(memory: ServerMemory, word: str, now: float) -> Iterator[str]:
+def _since(memory: ServerMemory, word: str, verdict: Verdict, now: float) -> Iterator[str]:
     """``crashed 4 s ago`` where that was seen; else when it was found so, and what its log says."""
     gone_at, line_at = memory.gone_at, memory.reading.last_line_at
     if not memory.found_dead or gone_at is None:
-        when = gone_at or line_at
+        since = verdict.since_s if verdict.word in ("crashed", "stopped") else None  # a process of it is dead
+        when = gone_at or (now - since if since is not None else line_at)
         yield f"{word} {ago(now - when)} ago" if when is not None else word
         return
     yield f"found dead when we looked, {ago(now - gone_at)} ago"

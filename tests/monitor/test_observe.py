@@ -246,6 +246,13 @@ def test_a_server_whose_first_lines_say_nothing_yet_is_starting_and_not_unknown(
     assert only_server(memory).state == "starting"
     late = run(processes(300.0, *server()), tick(301.0), memory=memory)
     assert only_server(late).state == "unknown", "and a format that stays foreign is said to be unknown"
+    before = LogState(
+        at=4.0, path=LOG, error="the file was deleted; what is still written to it is read", size=9
+    )
+    fresh = run(hello(), processes(1.0, *server()), before, tick(5.0))
+    assert only_server(fresh).state == "starting", "the file of before was deleted, its own is empty so far"
+    closed = run(LogState(at=5.0, path=LOG, error="Permission denied"), tick(6.0), memory=fresh)
+    assert only_server(closed).state == "unknown"
 
 
 def test_an_alert_without_a_root_cause_says_what_was_seen() -> None:

@@ -104,6 +104,7 @@ def test_an_engine_core_that_is_gone_while_its_server_lives_is_a_crash_and_named
         memory = run(processes(1003.1, main, *left), tick(1003.5), memory=second_look(first_look({}), {}))
         server = memory.picture.servers[0]
         assert server.state == "crashed"
+        assert server.truth.startswith("crashed 0 s ago"), "by its death, not by its last line"
         assert any(reason.value.startswith("EngineCore 101 ") for reason in server.verdict.reasons)
         assert server.diagnoses[0].summary.endswith("lives on: EngineCore 101 is gone")
     said = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import select
 import sys
 import termios
 from collections.abc import Iterator
@@ -20,6 +21,11 @@ class Typist:
     def types(self, text: str) -> None:
         """Press these keys; ``\\n`` is Enter, ``\\x04`` ctrl+d."""
         os.write(self._master, text.encode())
+
+    def typed_ahead(self, line: str) -> None:
+        """A whole line lies in the terminal before anybody asks (the kernel hands it over a moment later)."""
+        self.types(line)
+        select.select([self.fd], [], [])
 
     @property
     def shown(self) -> bool:

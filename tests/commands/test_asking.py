@@ -65,7 +65,7 @@ async def test_a_secret_is_not_shown_and_the_terminal_is_made_good_again(
 
 
 async def test_what_was_typed_before_a_secret_was_asked_for_is_no_secret(typist: Typist) -> None:
-    typist.types("y\n")
+    typist.typed_ahead("y\n")
     asked = await opened(TerminalPrompter().secret(SECRET), typist, dark=True)
     typist.types("right\n")
     assert await asked == "right"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from specdash.monitor.documents import Reason
+from specdash.monitor.documents import Reason, Verdict
 from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.limits import AtOnce, Signal, Thresholds
 from specdash.monitor.spans import ago
@@ -30,17 +30,39 @@ NOT_COUNTED = " (not counted)"
 """What the value of a signal ends with that looks like life and is none in this phase."""
 _NOT_READ = ("not seen", "not looked", "not read")
 NONE_SEEN = "none since we look"
+_AT_WORK = frozenset({"cpu", "main_cpu", "read"})
 _FORMS = {"flat": " · unchanged for {}", "alive": " · {} ago", "bad": " · for {}", "unknown": " · {} ago"}
 
 
 def in_words(reason: Reason) -> str:
-    """A reason with its age: ``4/8 · unchanged for 28 s``, ``last one 4:47 ago``."""
+    """A reason with its age: ``4/8 · unchanged for 28 s``, ``2 % · idle for 9 s``, ``last one 4:47 ago``."""
     value = reason.value.removesuffix(NOT_COUNTED)
     form = " {} ago" if value.startswith("last ") else _FORMS[reason.says]
+    if reason.says == "flat" and not value.startswith("last ") and reason.signal in _AT_WORK:
+        form = " · idle for {}"  # the figure moves a little all the time
     if value == NONE_SEEN:
         form = ", {}"
     age = form.format(ago(reason.age_s)) if reason.age_s is not None and reason.age_s >= 1 else ""
     return f"{value}{age}{' (does not count here)' if value != reason.value else ''}"
+
+
+def counts(reason: Reason) -> bool:
+    """False: it looks like life and is none in this phase; it speaks neither for a stall nor against one."""
+    return not reason.value.endswith(NOT_COUNTED)
+
+
+def until_stalled(verdict: Verdict) -> str:
+    """What a suspect still lacks: ``called stalled after 2:00 without progress · 47 s so far``.
+
+    Empty where no limit is set: nothing is asked of it.
+    """
+    limit_s, since_s = verdict.limit_s, verdict.since_s
+    if limit_s is None:
+        return ""
+    if since_s is not None and since_s >= limit_s:
+        return f"past its limit of {ago(limit_s)}: looked at once more before it is called stalled"
+    so_far = "" if since_s is None else f" · {ago(since_s)} so far"
+    return f"called stalled after {ago(limit_s)} without progress{so_far}"
 
 
 def folded(reasons: Iterable[Reason]) -> tuple[Reason, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.glyphs import state_name
 from specdash.monitor.serverparts import Lamp, RailItem, Step
-from specdash.monitor.signs import folded, in_words
+from specdash.monitor.signs import folded, in_words, until_stalled
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
@@ -105,8 +105,7 @@ def _verdict(old: Verdict, server: Server) -> Iterator[str]:
     new = server.verdict
     if new.word in GRAVE:
         if new.word != server.state:
-            limit = f", called stalled after {say.age(new.limit_s)}" if new.limit_s is not None else ""
-            yield f"verdict {new.word}{limit}"
+            yield ", ".join(filter(None, (f"verdict {new.word}", until_stalled(new))))
         yield from _reasons(new.reasons)
     elif old.word == "suspect":
         yield f"verdict {new.word}: it moves again" if new.word == "working" else f"verdict {new.word}"

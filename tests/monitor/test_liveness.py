@@ -328,6 +328,8 @@ def test_a_reason_says_its_age_once_and_in_plain_words() -> None:
 
     assert told("milestone", "last one", 287, "flat") == "last one 4:47 ago"
     assert told("bar", "4/8", 28, "flat") == "4/8 · unchanged for 28 s"
+    assert told("cpu", "TP0 2 %", 28, "flat") == "TP0 2 % · idle for 28 s"
+    assert told("cpu", "last use", 28, "flat") == "last use 28 s ago"
     assert (
         told("memory", "last growth (not counted)", 90, "flat")
         == "last growth 1:30 ago (does not count here)"

@@ -188,10 +188,14 @@ def test_a_server_that_is_found_in_trouble_is_told_with_as_much() -> None:
 def test_quiet_for_longer_than_usual_is_told_and_so_is_its_end() -> None:
     base = states.capture()
     verdict = base.servers[0].verdict
-    suspect = later(base, 60, verdict=msgspec.structs.replace(verdict, word="suspect", limit_s=120))
+    suspect = later(
+        base, 60, verdict=msgspec.structs.replace(verdict, word="suspect", since_s=70, limit_s=120)
+    )
     well = later(base, 70, verdict=msgspec.structs.replace(verdict, word="working"))
     _, first, then = told(base, suspect, well)
-    assert first[0] == "sglang:30000: verdict suspect, called stalled after 2:00"
+    assert (
+        first[0] == "sglang:30000: verdict suspect, called stalled after 2:00 without progress · 1:10 so far"
+    )
     assert then == ["sglang:30000: verdict working: it moves again"]
 
 

@@ -6,12 +6,17 @@ from collections.abc import Callable
 
 import msgspec
 import pytest
+from rich.cells import cell_len
 
-from specdash.monitor.documents import Diagnosis, Reason
+from specdash.monitor.documents import Diagnosis, Reason, Verdict
+from specdash.monitor.signs import NOT_COUNTED, until_stalled
 from specdash.monitor.state import HostState, Link
+from specdash.monitor.words import Says
 from specdash.tui.actions import ACTIONS
+from specdash.tui.asciimode import plain
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.choices import strip_rows
+from specdash.tui.widgets.glyphs import evidence_mark
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.linkpanels import link_panel, lost_row, over_row
 from specdash.tui.widgets.sentence import sentence_rows
@@ -66,9 +71,24 @@ def test_at_its_end_a_recording_says_so() -> None:
 def test_a_stall_shows_its_evidence_with_ages_and_the_diagnosis_with_its_remedy() -> None:
     shown = panel(states.stalled())
     assert "why it is called stalled   capture_collective_hang" in shown
-    assert "– graphs       4/8 · unchanged for 8:02:51" in shown
+    assert "■ graphs       4/8 · unchanged for 8:02:51" in shown
     assert "? port 30000   refused" in shown
     assert "→ look at NCCL_ALGO" in shown
+
+
+def test_no_evidence_looks_as_if_it_were_missing_but_what_was_not_seen() -> None:
+    """A dash reads as "not available", in ASCII as well; what does not count wears no mark at all."""
+    said: tuple[tuple[Says, str], ...] = (
+        ("bad", "TP3 rests"),
+        ("flat", "4/8"),
+        ("alive", "last line"),
+        ("flat", f"TP7 100 %{NOT_COUNTED}"),
+        ("unknown", "not read"),
+    )
+    marks = [evidence_mark(Reason(signal="a", value=value, age_s=None, says=says))[0] for says, value in said]
+    assert marks == ["✖", "■", "✓", " ", "?"]
+    assert [plain(mark) for mark in marks] == ["X", "#", "v", " ", "?"]
+    assert all(cell_len(mark) == 1 for mark in marks)
 
 
 def test_a_crash_shows_root_cause_rank_line_victims_and_remedy() -> None:
@@ -110,7 +130,15 @@ def test_stopped_degraded_and_suspect_have_their_own_words() -> None:
     )
     suspect = pieces.picture(servers=(msgspec.structs.replace(server, verdict=verdict),))
     assert "quiet for longer than usual" in panel(suspect)
-    assert "called stalled after 2:00" in panel(suspect)
+    assert "called stalled after 2:00 without progress · 1:10 so far" in panel(suspect)
+
+
+def test_a_suspect_past_its_limit_is_not_promised_to_be_called_at_it() -> None:
+    verdict = Verdict(word="suspect", since_s=28971, limit_s=120)
+    assert until_stalled(verdict) == "past its limit of 2:00: looked at once more before it is called stalled"
+    others_move = msgspec.structs.replace(verdict, since_s=3.0)
+    assert until_stalled(others_move) == "called stalled after 2:00 without progress · 3 s so far"
+    assert until_stalled(msgspec.structs.replace(verdict, limit_s=None)) == ""
 
 
 def test_no_panel_while_all_is_well() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from specdash.monitor.alerts import unexplained
+from specdash.monitor.documents import Reason
 from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.serverparts import LampSays, Mark
+from specdash.monitor.signs import counts
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import Says, Severity, State
 from specdash.tui.actions import BY_ID
@@ -40,7 +42,8 @@ MARK_TONES: dict[Mark, Tone] = {
     "skipped": "dim",
 }
 SEVERITY_TONES: dict[Severity, Tone] = {"info": "plain", "warning": "warn", "error": "bad"}
-SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "–", "bad": "✖", "unknown": "?"}
+SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "■", "bad": "✖", "unknown": "?"}
+"""It moves, it has stopped, it is an error, it was not seen. A dash would read as the last of them."""
 SAYS_TONES: dict[Says, Tone] = {"alive": "plain", "flat": "plain", "bad": "bad", "unknown": "dim"}
 LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐", "unknown": "·"}
 
@@ -48,6 +51,11 @@ LAMP_GLYPHS: dict[LampSays, str] = {"yes": "●", "no": "○", "waiting": "◐",
 def key_span(id_: str) -> Span:
     """The key of this action, as whoever sits here has it; a click on it does the same."""
     return Span(BY_ID[id_].label, "key", id_)
+
+
+def evidence_mark(reason: Reason) -> tuple[str, Tone]:
+    """What a reason of a verdict says, and how loudly; none stands before what does not count either way."""
+    return (SAYS_GLYPHS[reason.says], SAYS_TONES[reason.says]) if counts(reason) else (" ", "dim")
 
 
 def state_span(server: Server) -> Span:

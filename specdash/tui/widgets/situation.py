@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from specdash.monitor.alerts import KNOWN_FIXES, UNSEEN, about, unexplained
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
-from specdash.monitor.signs import folded, in_words
+from specdash.monitor.signs import folded, in_words, until_stalled
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
 from specdash.tui.widgets.envtable import ranks_in_words
-from specdash.tui.widgets.glyphs import SAYS_GLYPHS, SAYS_TONES, key_span
+from specdash.tui.widgets.glyphs import evidence_mark, key_span
 from specdash.tui.widgets.logblock import Lines, block_rows
 
 BLOCK, SHORT_BLOCK = 6, 3
@@ -180,9 +180,9 @@ def _reason_rows(reasons: tuple[Reason, ...], width: int) -> list[Row]:
     out: list[Row] = []
     for reason in reasons:
         lines = wrap(in_words(reason), max(10, width - names - 5), 2) or [""]
-        glyph = Span(f"{SAYS_GLYPHS[reason.says]} ", SAYS_TONES[reason.says])
-        out.append(row(glyph, dim(pad(reason.signal, names)), "   ", Span(lines[0], SAYS_TONES[reason.says])))
-        out += [row(" " * (names + 5), Span(line, SAYS_TONES[reason.says])) for line in lines[1:]]
+        mark, tone = evidence_mark(reason)
+        out.append(row(Span(f"{mark} ", tone), dim(pad(reason.signal, names)), "   ", Span(lines[0], tone)))
+        out += [row(" " * (names + 5), Span(line, tone)) for line in lines[1:]]
     return out
 
 
@@ -225,14 +225,12 @@ def stalled(state: HostState, server: Server, *, acts: bool = False) -> Panel:
 
 def suspect(server: Server) -> Panel:
     """Longer quiet than usual, and not yet a stall."""
-    limit = server.verdict.limit_s
     stopped = any(map(is_stopped, server.verdict.reasons))
     what = "a process of it is stopped" if stopped else "quiet for longer than usual"
-    below = row(dim(f"called stalled after {say.age(limit)}")) if limit is not None else ()
     return Panel(
         row(Span(f"▲ {what}", "warn")),
         lambda width: _reason_rows(server.verdict.reasons, width),
-        below,
+        row(dim(until_stalled(server.verdict))),
     )
 
 

@@ -203,9 +203,11 @@ def _leave(code: int, before: Collection[threading.Thread]) -> NoReturn:
 
 
 def _complain(message: str, hint: str | None = None) -> None:
+    from specdash.commands.folding import tell
+
     line = clean_line(" ".join(message.split()))
     with contextlib.suppress(OSError):  # a full or closed stderr hears nothing; the exit code still tells
-        click.echo(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
+        tell(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
 
 
 def _hint(error: click.UsageError) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeVar
 
 import click
 
+from specdash.commands.folding import columns, tell
 from specdash.commands.targets import ask_on_terminal, options_from, target_options
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -106,7 +108,10 @@ def say(text: str, *, nl: bool = True) -> None:
     done meanwhile.
     """
     with contextlib.suppress(OSError):
-        click.echo(text, nl=nl, err=True)
+        if nl:
+            tell(text, err=True)
+        else:
+            click.echo(text, nl=False, err=True)
 
 
 def obeys(stream: TextIO) -> bool:
@@ -116,9 +121,19 @@ def obeys(stream: TextIO) -> bool:
 
 def show(lines: Iterable[str], given: dict[str, Any]) -> None:
     """What will be done: on stdout where nothing else was asked for, else it is narration."""
-    tell = click.echo if given["dry_run"] and not given["json"] else say
+    out = tell if _is_asked(given) else say
     for line in lines:
-        tell(clean_line(line))
+        out(clean_line(line))
+
+
+def room(given: dict[str, Any]) -> int | None:
+    """Columns of the terminal that ``show`` speaks to; None: it is none."""
+    return columns(sys.stdout if _is_asked(given) else sys.stderr)
+
+
+def _is_asked(given: dict[str, Any]) -> bool:
+    """The plan is all that was asked for, and no document."""
+    return bool(given["dry_run"] and not given["json"])
 
 
 def heeded(*numbers: signal.Signals) -> list[signal.Signals]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, say, scene, show
+from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, room, say, scene, show
 from specdash.commands.benchload import loads_of, script_of
 from specdash.commands.benchtold import run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document
@@ -120,6 +120,7 @@ class Campaign:
         from specdash.measuring.course import load_words
         from specdash.monitor.spans import count
 
+        space = room(self._here.given)
         names, many = ", ".join(dict.fromkeys(self._stages)), len(self._stages)
         out = [f"campaign on {self._here.state.target}: {names} ({self._tag})"]
         begun = first is not None and first.begun
@@ -134,9 +135,9 @@ class Campaign:
         out += [f"    each run: {load_words(load)}" for load in self._loads]
         if begun:
             out += ["", "its server was started already and is not started again:"]
-            out += [f"  {line}" for line in shown(first)] if first is not None else []
         elif first is not None:
-            out += ["", "the first of these restarts, literally:", *(f"  {line}" for line in shown(first))]
+            out += ["", "the first of these restarts, literally:"]
+        out += [f"  {line}" for line in shown(first, space and space - 2)] if first is not None else []
         return out
 
     async def _agree(self, first: Plan | None) -> None:

@@ -19,11 +19,13 @@ from specdash.commands.acting import (
     Refused,
     Scene,
     desk_of,
+    room,
     say,
     scene,
     show,
 )
 from specdash.commands.asking import agreed, ask
+from specdash.commands.folding import fold_command
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -69,7 +71,7 @@ async def carry_out(here: Scene, kind: Kind, prepare: Prepare) -> int:
     desk = desk_of(here)
     plan = await _plan(here, desk, kind, prepare)
     as_document = bool(here.given["json"])
-    show(shown(plan), here.given)
+    show(shown(plan, room(here.given)), here.given)
     if here.given["dry_run"]:
         if as_document:
             click.echo(as_json(plan))
@@ -131,14 +133,18 @@ def goes_on(old: Plan, fresh: Plan, now: float) -> bool:
     return bool(wanted & begun)
 
 
-def shown(plan: Plan) -> Iterator[str]:
-    """The plan as a person reads it before saying yes."""
+def shown(plan: Plan, room: int | None = None) -> Iterator[str]:
+    """The plan as a person reads it before saying yes.
+
+    Only its commands are folded into ``room``, so that a shell takes them; who prints it folds the rest.
+    """
     yield f"{plan.kind} {clean_line(plan.subject)} on {plan.where}"
     for number, step in enumerate(plan.steps, 1):
         where = " (outside)" if step.place == "outside" else ""
         yield f"  {number} {_mark(step)}{clean_line(step.title)}{where}"
-        for line in step.preview:
-            yield f"      {clean_line(line)}"
+        for index, line in enumerate(step.preview):
+            told = f"      {clean_line(line)}"
+            yield from fold_command(told, room) if step.begins_with_command and not index else (told,)
     for line in plan.warnings:
         yield f"  ▲ {clean_line(line)}"
     if plan.refusal:

@@ -10,6 +10,7 @@ import click
 
 from specdash.commands.keeping import document, history, tell
 from specdash.errors import SpecdashError
+from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured
@@ -56,7 +57,7 @@ def command(
     if as_json:
         document(_document(found, chosen))
     elif markdown:
-        tell(in_markdown(found))
+        click.echo("\n".join(map(clean_line, in_markdown(found))))  # folded it would be no table any more
     else:
         tell(text(found))
         _tell_apart(chosen)

@@ -11,6 +11,7 @@ from specdash.alerting.herald import Herald
 from specdash.commands.acting import NoConnection, Refused, Scene, say
 from specdash.commands.asking import agreed, chosen
 from specdash.commands.carrying import Narrator, confirm, link_is_lost, pause_s, shown
+from specdash.commands.folding import columns
 from specdash.errors import SpecdashError
 from specdash.monitor.naming import host_in_full
 from specdash.operations.desk import Desk
@@ -102,7 +103,8 @@ class Headless:
 
     async def agrees(self, plan: Plan) -> bool:
         """``--yes``, or yes on the terminal."""
-        for line in shown(plan):
+        space = columns(sys.stderr)
+        for line in shown(plan, space and space - 4):
             say(f"    {line}")
         try:
             await confirm(plan, yes=self._here.given["yes"])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.folding import tell
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -55,9 +56,9 @@ def check(file: Path | None, as_json: bool) -> None:
         rows = [{"line": m.line, "key": m.key, "says": m.says} for m in mistakes]
         click.echo(json.dumps({"schema": 1, "file": str(path), "mistakes": rows, "ok": not rows}, indent=1))
     elif mistakes or profile is None:
-        click.echo("\n".join(clean_line(mistake.text(path)) for mistake in mistakes))
+        tell("\n".join(clean_line(mistake.text(path)) for mistake in mistakes))
     else:
-        click.echo(f"{path}: fine; {_counted(profile)}")
+        tell(f"{path}: fine; {_counted(profile)}")
     sys.exit(_EXIT_MISTAKES if mistakes else 0)
 
 

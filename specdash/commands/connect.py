@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.deferred import DeferredSource
+from specdash.commands.folding import tell
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
 from specdash.commands.targets import check, options_from, target_options
@@ -186,4 +187,4 @@ def _close(recorders: Sequence[Recorder | None]) -> None:
     for recorder in filter(None, recorders):
         recorder.close()
         trouble = f" (not whole: {recorder.problem})" if recorder.problem else ""
-        click.echo(f"recorded to {recorder.path}{trouble}", err=True)
+        tell(f"recorded to {recorder.path}{trouble}", err=True)

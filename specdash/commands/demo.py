@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specdash.commands.folding import tell
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
 from specdash.sim.scenarios import SCENARIOS, listed
@@ -94,7 +95,8 @@ async def _demo(
         async with simulate(scenario, speed=speed) as host:
             if not stage.screen:
                 other = f"specdash kill {host.target} --ssh-config {host.ssh_config}"
-                click.echo(f"{opening}\nfrom another terminal: {other}", err=True)
+                tell(opening, err=True)
+                tell(f"from another terminal: {other}", err=True, command=True)
             options = SessionOptions(
                 ssh_config=host.ssh_config, prompter=stage.prompter, hands=partial(_hands, profile_of(host))
             )
@@ -120,7 +122,7 @@ def own_state() -> Iterator[None]:
         for ours in (path for path in state.glob("*") if path.is_dir()):
             shutil.rmtree(ours, ignore_errors=True)
         if kept := sorted(path.name for path in state.glob("*") if path.is_file()):
-            click.echo(f"specdash: what you saved lies in {state}: {', '.join(kept)}", err=True)
+            tell(f"specdash: what you saved lies in {state}: {', '.join(kept)}", err=True)
         else:
             shutil.rmtree(folder, ignore_errors=True)
 

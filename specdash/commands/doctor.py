@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from specdash.commands.acting import EXIT_FAILED, looking_options, scene
+from specdash.commands.folding import tell
 
 
 @click.command(short_help="What can be seen and done on a host, and why not the rest.")
@@ -36,5 +37,5 @@ async def _doctor(target: str, given: dict[str, Any]) -> int:
     if given["json"]:
         click.echo(lines_document(lines))
     else:
-        click.echo("\n".join(map(told, lines)))
+        tell("\n".join(map(told, lines)))
     return 0 if all(passes(line, ()) for line in lines) else EXIT_FAILED

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import click
 
-from specdash.commands.acting import scene
+from specdash.commands.acting import say, scene
 from specdash.commands.keeping import write
 from specdash.commands.targets import target_options
 from specdash.errors import SpecdashError
@@ -79,10 +79,10 @@ async def _init(target: str, output: str, given: dict[str, Any]) -> int:
     _keep(text, output, {"servers": list(missing), "missing": missing} if given["json"] else None)
     for name, words in missing.items():
         for word in words:
-            click.echo(clean_line(f"{name}: not in the profile: {word}"), err=True)
+            say(clean_line(f"{name}: not in the profile: {word}"))
     if output != STDOUT:
         many = f"{len(servers)} server{'' if len(servers) == 1 else 's'}"
-        click.echo(f"{output}: written, {many}; read it, then: specdash config check {output}", err=True)
+        say(f"{output}: written, {many}; read it, then: specdash config check {output}")
     return 0
 
 

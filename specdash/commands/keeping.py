@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands import folding
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -47,7 +48,7 @@ def word(text: str) -> str:
 def tell(lines: Iterator[str]) -> None:
     """On stdout, cleaned: a name or a host's word is no escape code."""
     for line in lines:
-        click.echo(clean_line(line))
+        folding.tell(clean_line(line))
 
 
 def write(path: Path, text: str, *, private: bool = False, anew: bool = False) -> None:

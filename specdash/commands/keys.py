@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.folding import tell
+
 if TYPE_CHECKING:
     from specdash.tui.actions import Action
 
@@ -45,11 +47,11 @@ def command(as_json: bool) -> None:
             click.echo(title)
             for usual in ACTIONS:
                 if usual.group == group:
-                    click.echo(_line(BY_ID[usual.id], usual))
+                    tell(_line(BY_ID[usual.id], usual))
         state = "" if own.keys else "  (not used)" if own.problems else "  (there is none)"
         click.echo(f"your own: {own.path}{state}")
     for problem in own.problems:
-        click.echo(f"specdash: {problem}; the usual keys stay", err=True)
+        tell(f"specdash: {problem}; the usual keys stay", err=True)
     sys.exit(1 if own.problems else 0)
 
 

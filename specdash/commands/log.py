@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.folding import tell
 from specdash.commands.numbers import Number
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def command(
 
     rules = default_rules()
     for problem in rules.problems:
-        click.echo(clean_line(f"specdash: {problem}"), err=True)
+        tell(clean_line(f"specdash: {problem}"), err=True)
     seen = _evidence(evidence)
     results: list[tuple[LogReading, Judged]] = []
     failed = False
@@ -64,12 +65,12 @@ def command(
         try:
             results.append(_look(name, rules.grammars, engine, silent_for, seen))
         except SpecdashError as error:
-            click.echo(clean_line(f"specdash: {error}"), err=True)
+            tell(clean_line(f"specdash: {error}"), err=True)
             failed = True
             continue
         if not as_json:
             title = [clean_line(f"== {name}")] if len(files) > 1 else []
-            click.echo("\n".join([*title, *in_words(*results[-1], milestones=milestones)]))
+            tell("\n".join([*title, *in_words(*results[-1], milestones=milestones)]))
     if as_json and results:
         click.echo(_encode(results, single=len(files) == 1))
     alarm = any(judged.alarm for _, judged in results)

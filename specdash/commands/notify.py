@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.folding import tell
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -55,7 +56,7 @@ def command(names: tuple[str, ...], test: bool, profile: Path | None) -> None:
         raise SpecdashError("the profile has no [notify.NAME]", "specdash notify --help shows one")
     good = True
     for name, rule in chosen.items():
-        click.echo(clean_line(f"{name}: {_about(rule)}"))
+        tell(clean_line(f"{name}: {_about(rule)}"))
         if test:
             good = _test(name, rule) and good
     sys.exit(0 if good else 1)
@@ -75,7 +76,7 @@ def _test(name: str, rule: Notify) -> bool:
     try:
         send(rule, "specdash", f"this is a test of [notify.{name}]")
     except SpecdashError as error:
-        click.echo(clean_line(f"  ✖ {error}"))
+        tell(clean_line(f"  ✖ {error}"))
         return False
     click.echo("  ✓ sent")
     return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specdash.commands.folding import tell
 from specdash.commands.keeping import write
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, dress, screen_options
@@ -101,7 +102,7 @@ async def _draw(
 
     chosen = dress(theme)
     for trouble in chosen.troubles:
-        click.echo(f"specdash: {trouble}", err=True)
+        tell(f"specdash: {trouble}", err=True)
     source.jump(float("inf") if at is None else at)
     known = [(one.name, str(one.pid)) for one in source.state.servers]
     if server is not None and not any(server in names for names in known):
@@ -145,7 +146,7 @@ async def _narrate(source: ReplaySource, speed: float | None) -> int:
     while not source.ended:
         source.jump(source.next_second)
         for line in narrator.tell(source.state):
-            click.echo(line)
+            tell(line)
         if speed:
             sys.stdout.flush()
             await asyncio.sleep((source.next_second - source.second) / speed)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash.commands.folding import tell
 from specdash.commands.keeping import history, write
 from specdash.errors import SpecdashError
 
@@ -48,7 +49,7 @@ def command(wanted: str | None, html: bool, output: Path | None) -> None:
         click.echo(text, nl=False)
         return
     write(output, text, private=True)
-    click.echo(f"{output}: {report.title}, {report.outcome}", err=True)
+    tell(f"{output}: {report.title}, {report.outcome}", err=True)
 
 
 def _todos(target: str) -> tuple[Todo, ...]:
@@ -90,5 +91,5 @@ def _measured() -> tuple[Measured, ...]:
         with history() as kept:
             return kept.all()
     except HistoryError as error:
-        click.echo(f"specdash: no benchmarks: {error}", err=True)
+        tell(f"specdash: no benchmarks: {error}", err=True)
         return ()

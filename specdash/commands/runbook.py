@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene, show
+from specdash.commands.folding import tell
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -93,9 +94,9 @@ def _list(profile: Profile, *, as_json: bool) -> None:
         steps = f"{len(book.steps)} step{'' if len(book.steps) == 1 else 's'}"
         click.echo(f"{clean_line(book.name):{wide}}  {steps}{looks}{whose}")
         if book.about:
-            click.echo(f"{'':{wide}}  {clean_line(book.about)}")
+            tell(f"{'':{wide}}  {clean_line(book.about)}")
         if book.lacks is not None:
-            click.echo(f"{'':{wide}}  cannot be run: {book.lacks}")
+            tell(f"{'':{wide}}  cannot be run: {book.lacks}")
 
 
 async def _run(target: str, book: Book, decision: str | None, given: dict[str, Any]) -> int:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import wrap
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from specdash.commands.acting import say
+from specdash.commands.folding import columns
 from specdash.commands.keeping import document, history, tell, word, write
 from specdash.commands.numbers import Number
 from specdash.sanitise import clean_line
@@ -52,7 +52,7 @@ def command(ctx: click.Context, host: str | None, tag: str | None, as_json: bool
     elif not found:
         click.echo(_none(host, tag), err=True)
     else:
-        tell(_list(found, _columns(sys.stdout)))
+        tell(_list(found, columns(sys.stdout)))
 
 
 def _none(host: str | None, tag: str | None) -> str:
@@ -60,11 +60,6 @@ def _none(host: str | None, tag: str | None) -> str:
     return (
         f"no run {clean_line(asked)} was kept" if asked else "no run was kept yet: specdash bench makes one"
     )
-
-
-def _columns(stream: TextIO) -> int | None:
-    """Of the terminal behind it; None: a file or a pipe takes lines of any length."""
-    return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def _list(found: Sequence[Measured], room: int | None) -> Iterator[str]:
@@ -132,7 +127,7 @@ def delete(runs: tuple[int, ...], yes: bool) -> None:
         with history() as kept:
             known = [run for run in kept.all() if run.id in runs]
         say(f"forget {count(len(runs), 'run')}, records and all; nothing brings them back:")
-        for line in _list(known, _columns(sys.stderr)) if known else ():
+        for line in _list(known, columns(sys.stderr)) if known else ():
             say(clean_line(line))
         asyncio.run(agree("delete", yes=yes))
     with history() as kept:

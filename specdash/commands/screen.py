@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from specdash.commands.acting import heeded, obeys
+from specdash.commands.folding import tell
 from specdash.commands.targets import ask_on_terminal
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ class Stage:
 
         with contextlib.suppress(OSError):  # a closed terminal hears no farewell
             words = plain.farewell([source.state for source in sources], ends=self._ends)
-            click.echo("\n".join(words), err=True)
+            tell("\n".join(words), err=True)
         return 0 if any(source.state.host is not None for source in sources) else _EXIT_NO_CONNECTION
 
     def complain(self, words: str) -> None:
@@ -126,7 +127,7 @@ class Stage:
             if self._flash is not None:
                 self._flash(words)
             else:
-                click.echo(f"specdash: {words}", err=True)
+                tell(f"specdash: {words}", err=True)
 
     async def _draw(self, sources: Sequence[Source]) -> int:
         from specdash.tui.app import SpecdashApp
@@ -154,7 +155,7 @@ class Stage:
         if app.crash_words is not None:
             where = f"; the traceback is in {app.crash_file}" if app.crash_file else ""
             with contextlib.suppress(OSError):
-                click.echo(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
+                tell(f"specdash: {app.crash_words}{where}; no server was touched", err=True)
             return _EXIT_TROUBLE
         return code or 0
 
@@ -182,7 +183,7 @@ async def _narrate(sources: Sequence[Source], server: str | None = None) -> int:
         while True:
             for source, narrator in zip(sources, narrators, strict=True):
                 for line in narrator.tell(source.state):
-                    click.echo(line)
+                    tell(line)
             sys.stdout.flush()
             if all(given_up(source.state) for source in sources):
                 return _EXIT_NO_CONNECTION

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specdash.commands.acting import EXIT_FAILED, looking_options, scene
+from specdash.commands.folding import tell
 
 if TYPE_CHECKING:
     from specdash.monitor.state import HostState
@@ -41,7 +42,7 @@ async def _status(target: str, given: dict[str, Any]) -> int:
     if given["json"]:
         click.echo(encode(status_document(state)))
     else:
-        click.echo("\n".join(describe(state)))
+        tell("\n".join(describe(state)))
     return EXIT_FAILED if troubled(state) else 0
 
 

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from specdash.commands.folding import tell
+
 
 @click.command(short_help="The colour themes that can be chosen.")
 @click.option("--path", is_flag=True, help="Only print the folder for your own themes.")
@@ -30,8 +32,8 @@ def command(path: bool) -> None:
     themes, problems = load_all()
     for name in sorted(themes):
         click.echo(f"{name}{'  (default)' if name == DEFAULT_THEME else ''}")
-    click.echo("Textual's: " + " ".join(sorted(set(BUILTIN_THEMES) - set(themes))))
+    tell("Textual's: " + " ".join(sorted(set(BUILTIN_THEMES) - set(themes))))
     click.echo(f"your own: {user_folder()}/*.toml")
     for problem in problems:
-        click.echo(f"specdash: {problem}", err=True)
+        tell(f"specdash: {problem}", err=True)
     sys.exit(1 if problems else 0)

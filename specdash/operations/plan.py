@@ -9,7 +9,7 @@ import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document
 from specdash.monitor.naming import in_full
-from specdash.operations.work import Work
+from specdash.operations.work import Manage, Measure, Start, Work
 
 Kind: TypeAlias = Literal["kill", "clean", "launch", "restart", "patch", "undo", "bench", "run"]
 Risk: TypeAlias = Literal["read", "soft", "hard"]
@@ -43,6 +43,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """While a grace runs: when it ends (the same clock), for a countdown."""
     result: dict[str, Any] = {}
     """What later steps and ``undo`` need: the pid of a launch, the backup of a patch."""
+
+    @property
+    def begins_with_command(self) -> bool:
+        """The first line of its preview is a command as a shell takes it."""
+        work = self.work
+        own = isinstance(work, Measure) and "command" in work.workload
+        return own or isinstance(work, (Start, Manage))
 
     @property
     def over(self) -> bool:

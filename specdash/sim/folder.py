@@ -22,8 +22,8 @@ from specdash.sim.scenarios import SCENARIOS, Scenario
 HOSTNAME = "gpubox"
 TARGET_CONTEXT = 262144
 BENCHMARK_BYTES = 5518
-SHARDS, SHARD_BYTES = 64, 9_126_805_504
-"""The target's weights: 544 GiB, as far as a file's size tells. They take no room: no block is written."""
+WEIGHT_BYTES = 584_115_552_256
+"""The target's: 544 GiB, as far as its files' sizes tell. They take no room: no block is written."""
 VERSION = "0.5.16"
 """Of the simulated engine, as its package says it."""
 
@@ -126,12 +126,13 @@ def _models(folder: Path, scenario: Scenario) -> None:
     }
     for name, config in (("target", target), ("draft", draft)):
         (folder / name / "config.json").write_text(json.dumps(config, indent=2) + "\n")
-    names = [f"model-{n:05}-of-{SHARDS:05}.safetensors" for n in range(1, SHARDS + 1)]
+    many = scenario.starts[0].shards
+    names = [f"model-{n:05}-of-{many:05}.safetensors" for n in range(1, many + 1)]
     for name in names:
-        _hollow(folder / "target" / name, SHARD_BYTES)
+        _hollow(folder / "target" / name, WEIGHT_BYTES // many)
     _hollow(folder / "draft" / "model.safetensors", 2_018_508_800)
     weights = {f"model.layers.{n}.mlp.experts.weight": name for n, name in enumerate(names)}
-    index = {"metadata": {"total_size": SHARDS * SHARD_BYTES}, "weight_map": weights}
+    index = {"metadata": {"total_size": WEIGHT_BYTES // many * many}, "weight_map": weights}
     (folder / "target" / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
@@ -169,6 +170,7 @@ def server_command(folder: Path, port: int, scenario: Scenario) -> list[str]:
         *("python3", "-m", "sglang.launch_server", "--model-path", str(models / "target")),
         *("--served-model-name", "target-1t", "--tp", "8", "--host", "127.0.0.1", "--port", str(port)),
         "--enable-metrics",
+        *scenario.flags,
         *speculation(folder, scenario),
     ]
 

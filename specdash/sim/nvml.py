@@ -4,6 +4,7 @@ Names, signatures, units and exceptions are those of nvidia-ml-py's ``pynvml``. 
 Python 3.6, standard library only. A card's memory is freed when the processes that hold it are really dead.
 """
 
+import math
 import time
 import types
 from pathlib import Path
@@ -23,6 +24,8 @@ TOTAL_MIB = 97887
 RESERVED_MIB = 615
 POWER_LIMIT_W = 600
 MAX_SM_MHZ = 2617
+WARMS_S = 20.0
+"""Seconds of the host in which a card comes two thirds of the way to the warmth of a new load."""
 FRESH = 0.1
 """Real seconds for which one look at the processes is good: a monitor asks eight cards many questions."""
 IDLE = {"util": [0, 0], "watts": [33, 2], "temp": 31, "mhz": 180}  # type: Json
@@ -77,6 +80,7 @@ class Cards:
         self._looked_at = 0.0
         self._owners = {}  # type: dict[int, list[tuple[int, int]]]
         self._moods = {}  # type: dict[int, Json]
+        self._warmth = {}  # type: dict[int, tuple[float, float]]
 
     def owners(self, index: int) -> "list[tuple[int, int]]":
         """(pid as NVML names it, MiB) of everything that still holds memory on a card."""
@@ -87,6 +91,14 @@ class Cards:
         """How busy the card looks: as the newest living server on it says."""
         self._look()
         return self._moods.get(index, IDLE)
+
+    def warmth(self, index: int) -> float:
+        """Degrees: the load may jump, the temperature follows it."""
+        now, wanted = self._now(), float(self.mood(index)["temp"])
+        was, at = self._warmth.get(index, (wanted, now))
+        is_now = wanted + (was - wanted) * math.exp(-max(0.0, now - at) / WARMS_S)
+        self._warmth[index] = (is_now, now)
+        return is_now
 
     def flicker(self, index: int, pair: "list[float]", salt: int) -> float:
         """A value around its middle, the same for everyone who asks in the same second."""
@@ -199,10 +211,10 @@ class _Binding:
 
     def nvmlDeviceGetTemperature(self, handle: int, sensor: int = 0) -> int:
         # The card in the hottest slot is a few degrees above the one at the fans.
-        return int(self._cards.mood(handle)["temp"]) + handle % 4
+        return round(self._cards.warmth(handle)) + handle % 4
 
     def nvmlDeviceGetTemperatureV(self, handle: int, sensor: int = 0) -> int:
-        return int(self._cards.mood(handle)["temp"]) + handle % 4
+        return round(self._cards.warmth(handle)) + handle % 4
 
     def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:
         return 12481 if kind == 2 else int(self._cards.mood(handle)["mhz"])

@@ -71,6 +71,8 @@ class Scenario(NamedTuple):
     """``max_position_embeddings`` of the draft model's config.json on this host."""
     steps: int = 3
     """Speculative steps on the found server's command line."""
+    flags: tuple[str, ...] = ()
+    """What else stands there."""
 
 
 _HANG = Halt("verify", 6, guilty=3)
@@ -95,6 +97,7 @@ SCENARIOS: dict[str, Scenario] = {
     "oom": Scenario(
         "one rank runs out of GPU memory in graph capture",
         (Course(crash=Crash("verify", 2, rank=5)),),
+        flags=("--mem-fraction-static", "0.98"),
     ),
     "slow-but-alive": Scenario(
         "storage so slow that shards stand still for minutes, but bytes keep coming",

@@ -44,7 +44,32 @@ def test_a_request_is_not_begun_before_it_came() -> None:
     batch.advance(20.0)
     assert late.first_at is not None
     assert late.first_at > 8.0
-    assert 0 < batch.ttft_sum < 1.0
+    assert batch.ttft.total == pytest.approx(late.first_at - 8.0)
+
+
+def test_no_token_is_seen_before_its_time_has_come() -> None:
+    # What the server counts as the time to the first token is what whoever looks finds.
+    batch = Batch(3, 286720, 0.0)
+    request = Request(128, 40, 1.0)
+    batch.add(request)
+    batch.advance(1.0)
+    due = batch.next_at()
+    batch.advance(due - 0.001)
+    assert (request.made, batch.ttft.count) == (0, 0)
+    batch.advance(due)
+    assert request.made == 1
+    assert batch.ttft.total == pytest.approx(due - 1.0)
+
+
+@pytest.mark.parametrize(("steps", "tok_s"), [(0, 82.5), (3, 59.2)])
+def test_the_histogram_of_the_gaps_tells_the_same_speed_as_the_tokens(steps: int, tok_s: float) -> None:
+    batch = Batch(steps, 286720, 0.0)
+    batch.add(Request(16, 5001, 0.0))
+    batch.advance(200.0)
+    assert batch.itl.count == 5000
+    assert batch.itl.count / batch.itl.total == pytest.approx(tok_s, rel=0.02)
+    assert batch.itl.within == sorted(batch.itl.within)
+    assert batch.itl.within[-1] == 5000
 
 
 def test_no_more_than_48_run_and_the_others_wait() -> None:

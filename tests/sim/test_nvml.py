@@ -97,6 +97,32 @@ def test_a_fork_of_a_dead_owner_keeps_the_memory_under_the_dead_ones_name() -> N
         fork.wait()
 
 
+@pytest.mark.usefixtures("no_cache")
+def test_a_card_warms_and_cools_while_its_load_jumps() -> None:
+    owner = sleeper()
+    try:
+        now, servers = [1e9], [state(2, owner.pid)]
+        servers[0]["moods"]["2"]["temp"] = 39
+        made = nvml.module(lambda: now[0], lambda: servers, "/proc")
+
+        def degrees() -> int:
+            return int(made.nvmlDeviceGetTemperature(2, 0)) - 2  # cards differ a little
+
+        assert degrees() == 39
+        servers[0]["moods"]["2"]["temp"] = 58
+        assert degrees() == 39
+        now[0] += 5.0
+        assert 40 < degrees() < 50
+        now[0] += 300.0
+        assert degrees() == 58
+    finally:
+        owner.kill()
+        owner.wait()
+    assert degrees() == 58
+    now[0] += 300.0
+    assert degrees() == nvml.IDLE["temp"]
+
+
 def test_an_error_is_an_exception_of_the_bindings_kind() -> None:
     made = nvml.module(lambda: 0.0, list, "/proc")
     with pytest.raises(made.NVMLError) as caught:

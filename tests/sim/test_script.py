@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import pytest
 
 from specdash.sim.engine.acts import Act, Bar, Do, Say, Setting, Show
 from specdash.sim.engine.script import script
+from specdash.sim.nvml import RESERVED_MIB, TOTAL_MIB
 from specdash.sim.scenarios import SCENARIOS, Course
 from tests.sim.shapes import recorded, shape
 
@@ -89,7 +91,7 @@ def test_ranks_speak_one_after_another_and_glue_their_records_to_the_open_bar() 
     assert first_end < closed
 
 
-def test_memory_comes_in_jumps_before_the_bars_and_is_76_gib_when_verify_is_captured() -> None:
+def test_memory_comes_in_jumps_before_the_bars() -> None:
     found = acts()
     sizes = [act.mib for act in found if isinstance(act, Show)]
     assert sizes == sorted(sizes)
@@ -97,9 +99,48 @@ def test_memory_comes_in_jumps_before_the_bars_and_is_76_gib_when_verify_is_capt
     assert loading[0].at < next(
         act.at for act in found if isinstance(act, Bar) and " 1/64 " in (act.text or "")
     )
-    begin = at(found, "Capture target verify CUDA graph begin")
-    assert next(act.mib for act in found if isinstance(act, Show) and act.at >= begin) == 76 * 1024
-    assert "avail mem=19.59 GB" in next(act.text for act in says(found) if act.at >= begin)
+
+
+_FREE = re.compile(r"(?:avail mem|avail_mem|available_gpu_mem)=([\d.]+) GB")
+
+
+@pytest.mark.parametrize("draft", ["/models/draft", None])
+@pytest.mark.parametrize("mem_fraction", [0.79, 0.98])
+def test_what_the_log_calls_free_is_what_the_cards_show_at_that_moment(
+    draft: str | None, mem_fraction: float
+) -> None:
+    found = acts(draft=draft, mem_fraction=mem_fraction)
+    shown = [act for act in found if isinstance(act, Show)]
+    told = 0
+    for act in found:
+        if isinstance(act, Say | Bar) and (said := _FREE.search(act.text or "")):
+            # At the very moment of a change both figures are right.
+            before = [show.mib for show in shown if show.at < act.at][-1]
+            since = [show.mib for show in shown if show.at <= act.at][-1]
+            free = [(TOTAL_MIB - RESERVED_MIB - mib) / 1024 for mib in (before, since)]
+            assert min(abs(float(said[1]) - gib) for gib in free) < 0.05, act.text
+            told += 1
+    assert told > 100
+
+
+def test_the_pools_get_what_the_fraction_and_the_weights_leave_them() -> None:
+    # SGLang's own reckoning: of the memory before the weights, 1 - mem_fraction_static stays free.
+    for setting in (SETTING, SETTING._replace(draft=None), SETTING._replace(mem_fraction=0.98)):
+        found = script(Course(), setting)
+        begin = next(act.text for act in says(found) if act.text.startswith("Load weight begin"))
+        end = [act.text for act in says(found) if act.text.startswith("Memory pool end")][-1]
+        before, free = (float(_FREE.search(text)[1]) for text in (begin, end))  # type: ignore[index]
+        assert free == pytest.approx(before * (1 - setting.mem_fraction), abs=0.02)
+
+
+def test_a_server_without_a_draft_holds_more_tokens() -> None:
+    held = [
+        int(re.search(r"max_total_num_tokens=(\d+)", act.text)[1])  # type: ignore[index]
+        for draft in ("/models/draft", None)
+        for act in says(acts(draft=draft))
+        if act.text.startswith("max_total_num_tokens")
+    ]
+    assert SETTING.target_context < held[0] < held[1]
 
 
 def test_the_hang_leaves_the_bar_open_and_one_rank_idle_while_the_others_spin() -> None:
@@ -115,8 +156,10 @@ def test_the_hang_leaves_the_bar_open_and_one_rank_idle_while_the_others_spin() 
 
 
 def test_out_of_memory_names_the_card_and_ends_the_server() -> None:
-    found = acts(SCENARIOS["oom"].starts[0])
-    assert any("GPU 5 has a total capacity" in act.text and act.rank == 5 for act in says(found))
+    found = acts(SCENARIOS["oom"].starts[0], mem_fraction=0.98)
+    assert any("GPU 5 has a total capacity of 94.99 GiB" in act.text and act.rank == 5 for act in says(found))
+    free = [float(said[1]) for text in bars(found) if (said := _FREE.search(text))]
+    assert free[-1] < 1.5
     assert found[-1] == Do(found[-1].at, "die")
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from specdash.sim.scenarios import Part
-
 Deed = Literal["spawn", "title", "compile", "compiled", "open", "die"]
 
 
@@ -60,15 +58,10 @@ class Setting(NamedTuple):
     draft_context: int = 262144
     override: bool = False
     """SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1."""
+    mem_fraction: float = 0.79
+    """Share of a card's memory for weights and KV caches; the default is what SGLang would have chosen."""
 
 
-TOTAL_MIB = 97887
-CONTEXT_MIB, MET_MIB = 691, 1638
-TARGET_MIB, DRAFT_MIB, KV_MIB, DRAFT_KV_MIB = 68014, 1925, 5427, 205
-GRAPHS_MIB: dict[Part, int] = {"prefill": 615, "verify": 410, "draft prefill": 512, "draft decode": 307}
-"""Together 76 GiB (77,824 MiB) when the verify graphs are captured: the story's figure."""
-
-KV_TOKENS = 286720
 PREFILL_SHAPES = (
     *(4, 8, 12, 16, 20, 24, 28, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256),
     *(288, 320, 352, 384, 416, 448, 480, 512, 576, 640, 704, 768, 832, 896, 960, 1024),

@@ -6,7 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from specdash.sim.engine.batch import TTFT_BOUNDS
+from specdash.sim.engine import sizes
+from specdash.sim.engine.histogram import Histogram
 
 if TYPE_CHECKING:
     from specdash.sim.engine.acts import Setting
@@ -70,7 +71,7 @@ def loads(setting: Setting, batch: Batch, now: float, snapshot: float) -> Any:
     """``/v1/loads?include=all``: read from shared memory, so it answers in a hang too, with an old stamp."""
     from time import gmtime, strftime
 
-    running = len(batch.running)
+    running, kv = len(batch.running), sizes.pool(setting)
     load: dict[str, Any] = {
         "timestamp": snapshot,
         "dp_rank": 0,
@@ -86,9 +87,9 @@ def loads(setting: Setting, batch: Batch, now: float, snapshot: float) -> Any:
         "cache_hit_rate": 0.0,
         "utilization": 0.0,
         "memory": {
-            "weight_gb": 66.42,
-            "kv_cache_gb": 5.3,
-            "graph_gb": 1.8,
+            "weight_gb": round(sizes.weights(setting) / 1024, 3),
+            "kv_cache_gb": round((kv.target_mib + kv.draft_mib) / 1024, 3),
+            "graph_gb": round(sizes.graphs(setting) / 1024, 3),
             "token_capacity": batch.kv_tokens,
         },
         "disaggregation": {"mode": "null"},
@@ -129,14 +130,22 @@ def metrics(setting: Setting, batch: Batch) -> str:
     for name, (about, value) in counters.items():
         lines += [f"# HELP sglang:{name} {about}", f"# TYPE sglang:{name} counter"]
         lines.append(f"sglang:{name}{{{main}}} {float(value)}")
-    name = "sglang:time_to_first_token_seconds"
-    lines += [f"# HELP {name} Histogram of time to first token in seconds.", f"# TYPE {name} histogram"]
-    for bound, many in zip(TTFT_BOUNDS, batch.ttft_within, strict=True):
-        lines.append(f'{name}_bucket{{{main},le="{float(bound)}"}} {float(many)}')
-    lines.append(f'{name}_bucket{{{main},le="+Inf"}} {float(batch.ttft_count)}')
-    lines.append(f"{name}_sum{{{main}}} {batch.ttft_sum}")
-    lines.append(f"{name}_count{{{main}}} {float(batch.ttft_count)}")
+    lines += _histogram("time_to_first_token", "time to first token", main, batch.ttft)
+    lines += _histogram("inter_token_latency", "inter-token latency", main, batch.itl)
     return "\n".join(lines) + "\n"
+
+
+def _histogram(name: str, about: str, labels: str, values: Histogram) -> list[str]:
+    name = f"sglang:{name}_seconds"
+    lines = [f"# HELP {name} Histogram of {about} in seconds.", f"# TYPE {name} histogram"]
+    for bound, many in zip(values.bounds, values.within, strict=True):
+        lines.append(f'{name}_bucket{{{labels},le="{float(bound)}"}} {float(many)}')
+    lines.append(f'{name}_bucket{{{labels},le="+Inf"}} {float(values.count)}')
+    return [
+        *lines,
+        f"{name}_sum{{{labels}}} {values.total}",
+        f"{name}_count{{{labels}}} {float(values.count)}",
+    ]
 
 
 class Wish:

@@ -9,7 +9,7 @@ RECORDED = (
     "dtype='auto', quantization=None, quantization_param_path=None, kv_cache_dtype='auto', "
     "enable_fp32_lm_head=False, modelopt_quant=None, modelopt_checkpoint_restore_path=None, "
     "modelopt_checkpoint_save_path=None, modelopt_export_path=None, quantize_and_serve=False, "
-    "rl_quant_profile=None, enable_tf32_matmul=False, mem_fraction_static=0.82, "
+    "rl_quant_profile=None, enable_tf32_matmul=False, mem_fraction_static={fraction}, "
     "max_running_requests={running}, max_queued_requests=None, max_total_tokens=None, "
     "chunked_prefill_size=8192, enable_dynamic_chunking=False, max_prefill_tokens=16384, "
     "prefill_max_requests=None, schedule_policy='fcfs', enable_priority_scheduling=False, "

@@ -6,15 +6,18 @@ verify step costs about 30 ms). What is returned are log records and tokens, eac
 
 from __future__ import annotations
 
+import math
 from collections import deque
+from collections.abc import Sequence
+from itertools import islice
 from typing import NamedTuple
+
+from specdash.sim.engine.histogram import ITL_BOUNDS, TTFT_BOUNDS, Histogram
 
 LOG_EVERY = 40
 """Decode iterations between two ``Decode batch`` records (SGLang's default)."""
-PREFILL_TOKENS_S = 5200.0
-"""Prompt tokens a second."""
-TTFT_BOUNDS = (0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 20, 40, 60, 80, 100, 200, 400)
-"""Seconds: the buckets of the histogram of the time to the first token, as SGLang has them."""
+PREFILL_TOKENS_S, PREFILL_S = 5200.0, 0.035
+"""Prompt tokens a second, and what a prefill takes besides."""
 MAX_RUNNING = 48
 
 _BASE_ITERATION_S = 1 / 82.5
@@ -36,6 +39,7 @@ class Request:
         self.arrived = arrived
         self.client = client
         self.first_at: float | None = None
+        self.newest_at = arrived
         self.ended_at: float | None = None
         self.cancelled = False
         self.made = 0
@@ -71,10 +75,7 @@ class Batch:
         self.generated = 0
         self.prompted = 0
         self.finished = 0
-        self.ttft_sum = 0.0
-        self.ttft_count = 0
-        self.ttft_within = [0] * len(TTFT_BOUNDS)
-        """How many had their first token within each bound."""
+        self.ttft, self.itl = Histogram(TTFT_BOUNDS), Histogram(ITL_BOUNDS)
         self.throughput = 0.0
         self._iterations = 0
         self._since_line = (now, 0)
@@ -111,43 +112,45 @@ class Batch:
     def advance(self, now: float) -> list[Record]:
         """Let time pass until ``now``; returns what rank 0 logged meanwhile."""
         records: list[Record] = []
-        while self.t < now:
-            if self.waiting and len(self.running) < MAX_RUNNING:
-                if not self.running:
-                    self.t = max(self.t, self.waiting[0].arrived)
-                if self.waiting[0].arrived <= self.t:
-                    self._prefill(records)
-                    continue
-            if not self.running:
-                self.t = now
-                break
-            step = self.iteration_s()
-            if self.t + step > now:
-                break
-            self.t += step
-            self._decode(records)
+        while (at := self.next_at()) <= now:
+            _, fresh = self._fresh()
+            self.t = at
+            if fresh:
+                self._prefill(fresh, records)
+            else:
+                self._decode(records)
+        if not self.running and not self.waiting:
+            self.t = now
         return records
+
+    def next_at(self) -> float:
+        """When the iteration ends that runs or is next: no token is seen earlier. Never, without work."""
+        begins, fresh = self._fresh()
+        if fresh:
+            return begins + PREFILL_S + sum(request.prompt for request in fresh) / PREFILL_TOKENS_S
+        return self.t + self.iteration_s() if self.running else math.inf
+
+    def _fresh(self) -> tuple[float, list[Request]]:
+        """When the next iteration begins, and whom it prefills."""
+        begins = self.t
+        if self.waiting and not self.running:
+            begins = max(begins, self.waiting[0].arrived)
+        room = min(8, MAX_RUNNING - len(self.running))
+        return begins, [request for request in islice(self.waiting, room) if request.arrived <= begins]
 
     def skip(self, now: float) -> None:
         """The ranks stood still until now: nothing was made, and time has passed."""
         self.t = now
 
-    def _prefill(self, records: list[Record]) -> None:
-        fresh: list[Request] = []
-        room = min(8, MAX_RUNNING - len(self.running))
-        while self.waiting and len(fresh) < room and self.waiting[0].arrived <= self.t:
-            fresh.append(self.waiting.popleft())
+    def _prefill(self, fresh: Sequence[Request], records: list[Record]) -> None:
         tokens = sum(request.prompt for request in fresh)
         before = len(self.running)
-        self.t += 0.035 + tokens / PREFILL_TOKENS_S
         rate = tokens / max(1e-3, self.t - self._last_prefill)
         self._last_prefill = self.t
         for request in fresh:
-            request.first_at = self.t
-            waited = self.t - request.arrived
-            self.ttft_within = [n + (waited <= b) for n, b in zip(self.ttft_within, TTFT_BOUNDS, strict=True)]
-            self.ttft_sum += waited
-            self.ttft_count += 1
+            self.waiting.popleft()
+            request.first_at = request.newest_at = self.t
+            self.ttft.add(self.t - request.arrived)
             self.generated += request.grow(1.0)
         self.prompted += tokens
         self.running.extend(fresh)
@@ -163,7 +166,10 @@ class Batch:
 
     def _decode(self, records: list[Record]) -> None:
         for request in self.running:
-            self.generated += request.grow(self.accept_length)
+            if new := request.grow(self.accept_length):
+                self.generated += new
+                self.itl.add((self.t - request.newest_at) / new, new)
+                request.newest_at = self.t
         self._iterations += 1
         if self._iterations % LOG_EVERY == 0:
             records.append(self._line())

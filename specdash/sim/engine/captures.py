@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specdash.sim.engine import bars, texts
-from specdash.sim.engine.acts import DECODE_SHAPES, GRAPHS_MIB, PREFILL_SHAPES, TOTAL_MIB, Say
+from specdash.sim.engine.acts import DECODE_SHAPES, PREFILL_SHAPES, Say
+from specdash.sim.engine.sizes import GRAPHS_MIB, LEFT_MIB, USABLE_MIB, captured
 from specdash.sim.engine.writer import TheEnd, Writer
 from specdash.sim.scenarios import Part
 
@@ -38,8 +39,9 @@ def _capture(w: Writer, part: Part, about: str, times: Sequence[float]) -> None:
         w.say(text, rank, after=w.late(rank) * 0.06)
     w.show("compiling" if part == "prefill" and w.course.compilers else "capturing")
     w.t += 0.5
+    before = w.mib
     _bar(w, part, times)
-    w.mib += GRAPHS_MIB[part]
+    w.mib = before + GRAPHS_MIB[part]
     w.t += 0.5
     for rank in speaking:
         at = w.t + w.late(rank) * 0.02
@@ -50,9 +52,8 @@ def _capture(w: Writer, part: Part, about: str, times: Sequence[float]) -> None:
 def _bar(w: Writer, part: Part, times: Sequence[float]) -> None:
     shapes = PREFILL_SHAPES if "prefill" in part else DECODE_SHAPES
     noun = "num tokens (num_tokens" if "prefill" in part else "batches (bs"
-    free, used = (TOTAL_MIB - w.mib) / 1024, GRAPHS_MIB[part] / 1024
     labels = [
-        f"Capturing {noun}={shape} avail_mem={free - used * n / len(shapes):.2f} GB)"
+        f"Capturing {noun}={shape} avail_mem={w.avail(captured(part, n, len(shapes)))} GB)"
         for n, shape in enumerate(reversed(shapes))
     ]
     ends, t = [], 0.0
@@ -62,21 +63,22 @@ def _bar(w: Writer, part: Part, times: Sequence[float]) -> None:
     if part == "prefill" and w.course.compilers:
         w.do("compile", after=1.0)
         w.do("compiled", after=ends[0] - 1.5)
-        w.show("capturing", after=ends[0])
     elif part != "prefill" and len(w.ranks) > 1:
         # A record of another rank is glued to the open bar.
         w.say(f"multimem all-gather disabled (no multicast for world_size={w.setting.tp})", 1, after=0.01)
     updates = bars.captures(labels, ends)
+    before = w.mib
+    w.show("capturing", before + captured(part, 1, len(shapes)), after=ends[0])
     halt, crash = w.course.halt, w.course.crash
     if halt and halt.part == part:
         w.bar(updates, until=ends[halt.shape - 1])
         w.t += ends[halt.shape - 1] + 0.4
-        w.show("waiting", odd=(halt.guilty, "guilty"))
+        w.show("waiting", before + captured(part, halt.shape, len(shapes)), odd=(halt.guilty, "guilty"))
         raise TheEnd
     if crash and crash.part == part:
         w.bar(updates, until=ends[crash.shape - 1])
         w.t += ends[crash.shape - 1] + 1.2
-        w.show("capturing", TOTAL_MIB - 764)
+        w.show("capturing", USABLE_MIB - int(LEFT_MIB))
         w.crash(texts.out_of_memory(crash.rank), [crash.rank])
     w.bar(updates)
     w.t += ends[-1]

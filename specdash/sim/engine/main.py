@@ -20,6 +20,7 @@ from specdash.sim.engine.picture import Picture
 from specdash.sim.engine.play import Player
 from specdash.sim.engine.script import script
 from specdash.sim.engine.service import Service
+from specdash.sim.engine.sizes import TARGET_MIB
 from specdash.sim.scenarios import SCENARIOS, Course
 
 
@@ -52,6 +53,7 @@ def setting(argv: Sequence[str], environ: Mapping[str, str]) -> Setting:
         pid=os.getpid(),
         target_context=int(context) if context else _window(model),
         draft_context=_window(draft) if draft else 0,
+        mem_fraction=float(flag(argv, "--mem-fraction-static", default="0.79")),
         override=environ.get("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN", "").lower() in ("1", "true"),
     )
 
@@ -93,7 +95,8 @@ async def _live(folder: Path, wanted: Setting, course: Course) -> None:
     log = Log(clock, wanted.tp)
     uvm = str(folder / "dev" / "nvidia-uvm")
     crew = Crew(wanted.tp, uvm, course.held_gpu, held_apart=course.held_apart)
-    picture = Picture(folder, clock, crew, born, found=course.age_s > 0)
+    read_mib = TARGET_MIB / (course.shards * course.shard_s)
+    picture = Picture(folder, clock, crew, born, found=course.age_s > 0, read_mib=read_mib)
     player = Player(folder, clock, log, crew, picture, course, born)
     guard = asyncio.get_running_loop().create_task(player.guard(int(about["init"])))
     await player.play(script(course, wanted))

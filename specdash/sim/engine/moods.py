@@ -21,14 +21,14 @@ class Mood(NamedTuple):
     """Share of one core that the rank burns."""
     state: str = "S"
     """State of the rank's main thread as the kernel would show it."""
-    read_mib: float = 0.0
-    """MiB a second that the rank reads from storage."""
+    reads: bool = False
+    """It reads its weights from storage."""
 
 
 MOODS: dict[str, Mood] = {
     "importing": Mood((0, 0), (34, 2), 31, 180, 0.95, "R"),
     "meeting": Mood((0, 0), (72, 4), 33, 2280, 0.6),
-    "loading": Mood((1, 1), (88, 5), 37, 2280, 0.72, "R", 118.0),
+    "loading": Mood((1, 1), (88, 5), 37, 2280, 0.72, "R", reads=True),
     "arranging": Mood((12, 11), (124, 16), 40, 2377, 0.9, "R"),
     "compiling": Mood((0, 0), (92, 3), 38, 2280, 0.02),
     "capturing": Mood((58, 30), (214, 55), 47, 2377, 0.98, "R"),

@@ -36,13 +36,17 @@ class _Use(NamedTuple):
 class Picture:
     """Writes ``servers/PID.json`` whenever something looks different."""
 
-    def __init__(self, folder: Path, clock: Clock, crew: Crew, born: float, *, found: bool) -> None:
+    def __init__(
+        self, folder: Path, clock: Clock, crew: Crew, born: float, *, found: bool, read_mib: float
+    ) -> None:
         self._path = folder / "servers" / f"{os.getpid()}.json"
         self._clock = clock
         self._crew = crew
         self._born = born
         self._found = found
         """Begun before the simulation did: its processes are older than they really are."""
+        self._read_mib = read_mib
+        """MiB a second that a rank which loads reads from storage."""
         self._main = start_ticks()
         self._used: dict[int, _Use] = {}
         self._births: dict[int, float] = {}
@@ -96,4 +100,6 @@ class Picture:
             return _MAIN_CPU.get(first, 0.015), 0.0
         if role == "compiler":
             return 0.98, 0.0
-        return (mood.cpu, mood.read_mib) if mood and role.startswith("TP") else (0.0, 0.0)
+        if mood is None or not role.startswith("TP"):
+            return 0.0, 0.0
+        return mood.cpu, self._read_mib if mood.reads else 0.0

@@ -9,19 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specdash.sim.engine import bars, texts
-from specdash.sim.engine.acts import (
-    CONTEXT_MIB,
-    DRAFT_KV_MIB,
-    DRAFT_MIB,
-    KV_MIB,
-    KV_TOKENS,
-    MET_MIB,
-    TARGET_MIB,
-    Act,
-    Say,
-    Setting,
-)
+from specdash.sim.engine.acts import Act, Say, Setting
 from specdash.sim.engine.captures import captures
+from specdash.sim.engine.sizes import CONTEXT_MIB, DRAFT_MIB, MET_MIB, TARGET_MIB, gib, pool
 from specdash.sim.engine.writer import TheEnd, Writer
 from specdash.sim.scenarios import Course
 
@@ -75,10 +65,10 @@ def _meet(w: Writer) -> None:
     w.say("sglang is using nccl==2.28.9", 0)
     w.t += 1.4
     w.show("meeting", MET_MIB)
-    took = w.t - begun
+    took, used = w.t - begun, gib(MET_MIB - CONTEXT_MIB)
     w.all_say(
         lambda rank: (
-            f"Init torch distributed ends. elapsed={took - w.late(rank) * 3.1:.2f} s, mem usage=0.97 GB"
+            f"Init torch distributed ends. elapsed={took - w.late(rank) * 3.1:.2f} s, mem usage={used} GB"
         ),
         0.02,
     )
@@ -143,10 +133,11 @@ def _draft(w: Writer) -> None:
 def _memory_pools(w: Writer) -> None:
     """The KV caches of both models: one jump of memory each."""
     w.t += 1.4
-    for size, mib in [("2.65", KV_MIB)] + ([("0.10", DRAFT_KV_MIB)] if w.setting.draft else []):
+    kv = pool(w.setting)
+    for mib in filter(None, (kv.target_mib, kv.draft_mib)):
         w.show("arranging", w.mib + mib)
         for rank in w.ranks:
-            w.say(texts.kv_allocated(KV_TOKENS, size), rank, after=w.late(rank) * 0.04)
+            w.say(texts.kv_allocated(kv.tokens, mib), rank, after=w.late(rank) * 0.04)
             w.say(f"Memory pool end. avail mem={w.avail()} GB", rank, after=w.late(rank) * 0.04 + 0.001)
         w.t += 0.05
 
@@ -154,7 +145,7 @@ def _memory_pools(w: Writer) -> None:
 def _open(w: Writer) -> None:
     """The scheduler is ready and the port opens; what follows is live, not scripted."""
     w.t += 0.1
-    w.say(texts.scheduler_ready(KV_TOKENS, w), 0)
+    w.say(texts.scheduler_ready(pool(w.setting).tokens, w), 0)
     w.all_say(lambda _: texts.TREE_CACHE, 0.05)
     w.t += 0.25
     w.show("ready")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import uuid
+from collections.abc import Iterator
 
 from specdash.sim.engine import answers, texts
-from specdash.sim.engine.acts import KV_TOKENS, Setting
+from specdash.sim.engine.acts import Setting
 from specdash.sim.engine.batch import Batch, Request
 from specdash.sim.engine.play import Player
+from specdash.sim.engine.sizes import pool
 from specdash.sim.engine.traffic import Traffic
 from specdash.sim.engine.web import Exchange, serve
 from specdash.sim.scenarios import Course
@@ -18,7 +21,7 @@ from specdash.sim.scenarios import Course
 HEALTH_S, HEALTH_LIMIT_S = 1.0, 20.0
 """The health check sleeps a second, then asks for a token, and gives up after twenty."""
 CALM_S, STREAM_S = 0.25, 0.008
-"""Real seconds between two looks at the batch, without and with a client that listens."""
+"""Real seconds between two looks at the batch: without a client that listens, and the least with one."""
 
 
 class Service:
@@ -32,12 +35,14 @@ class Service:
         self.log = player.log
         self.setting = setting
         self.course = course
-        self.batch = Batch(setting.steps, KV_TOKENS, self.clock.now())
+        self.batch = Batch(setting.steps, pool(setting).tokens, self.clock.now())
         self.traffic = Traffic(self.clock.now()) if course.traffic else None
         self.warm = False
         self.draining = False
         self.blocked = False
         """Crash diagnostics run: connections are accepted and nothing is answered."""
+        self._asked = asyncio.Event()
+        """A client has asked for something: it is worth a look at once."""
         self._news = asyncio.Event()
         self._listeners = 0
         self._busy = False
@@ -84,8 +89,8 @@ class Service:
         self.log.access(f'{here} - "GET /model_info HTTP/1.1" 200 OK')
         await self.sleep(self.course.warmup_s)
         request = Request(10, 8, self.clock.now())
-        self.batch.add(request)
-        await self._done(request)
+        with self._asking(request):
+            await self._done(request)
         self.log.access(f'{here} - "POST /generate HTTP/1.1" 200 OK')
         self.log.now(texts.READY)
         self.clock.turn(self.speed)
@@ -94,9 +99,7 @@ class Service:
     async def _make(self) -> None:
         """Let the batch go on, for as long as the ranks do."""
         while True:
-            listening = self._listeners and (self.batch.running or self.batch.waiting)
-            pause = max(STREAM_S, self.batch.iteration_s() / self.clock.speed) if listening else CALM_S
-            await asyncio.sleep(pause)
+            await self._pause()
             now = self.clock.now()
             if self.player.stopped:
                 self.batch.skip(now)
@@ -113,6 +116,28 @@ class Service:
             self._look_busy()
             self._news.set()
             self._news.clear()
+
+    async def _pause(self) -> None:
+        """Until the next token where a client listens: what it measures is what the batch reckons with."""
+        pause = CALM_S
+        if self._listeners:
+            due = (self.batch.next_at() - self.clock.now()) / self.clock.speed
+            pause = min(CALM_S, max(STREAM_S, due))
+        self._asked.clear()
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._asked.wait(), pause)
+
+    @contextlib.contextmanager
+    def _asking(self, request: Request) -> Iterator[None]:
+        """A client waits for the answer to this."""
+        self.batch.add(request)
+        self._listeners += 1
+        self._asked.set()
+        try:
+            yield
+        finally:
+            self._listeners -= 1
+            request.cancelled = request.made < request.wanted
 
     def _look_busy(self) -> None:
         busy = bool(self.batch.running)
@@ -226,17 +251,12 @@ class Service:
             return
         request = Request(wish.prompt, wish.tokens, self.clock.now())
         reply = answers.Reply(wish, self.setting.served, uuid.uuid4().hex, self.clock.now())
-        self.batch.add(request)
-        self._listeners += 1
-        try:
+        with self._asking(request):
             if wish.stream:
                 await self._stream(exchange, request, reply)
             else:
                 await self._done(request)
                 await exchange.send_json(reply.whole(request.made))
-        finally:
-            self._listeners -= 1
-            request.cancelled = request.made < request.wanted
 
     async def _stream(self, exchange: Exchange, request: Request, reply: answers.Reply) -> None:
         while not request.made:

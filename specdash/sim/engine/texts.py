@@ -6,6 +6,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from specdash.sim.engine.sizes import LEFT_MIB, USABLE_MIB, gib
+
 if TYPE_CHECKING:
     from specdash.sim.engine.acts import Setting
 
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
 class Memory(Protocol):
     """Knows what is still free."""
 
-    def avail(self, mib: int | None = None) -> str:
+    def avail(self, more: int = 0) -> str:
         """GiB with two decimals."""
 
 
@@ -48,14 +50,16 @@ def weight_end(elapsed: float, kind: str, memory: Memory, mib: int) -> str:
     """The weights of one role are in place on one rank."""
     return (
         f"Load weight end. elapsed={elapsed:.2f} s, type={kind}, avail mem={memory.avail()} GB,"
-        f" mem usage={mib / 1024:.2f} GB."
+        f" mem usage={gib(mib)} GB."
     )
 
 
-def kv_allocated(tokens: int, gib: str) -> str:
-    """The KV cache of one role on one rank."""
+def kv_allocated(tokens: int, mib: int) -> str:
+    """The KV cache of one role on one rank: half of it keys."""
+    half = gib(mib / 2)
     return (
-        f"KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens}, K size: {gib} GB, V size: {gib} GB"
+        f"KV Cache is allocated. dtype: torch.bfloat16, #tokens: {tokens},"
+        f" K size: {half} GB, V size: {half} GB"
     )
 
 
@@ -69,7 +73,7 @@ def capture_name(part: str, *, speculative: bool) -> str:
 def capture_end(name: str, elapsed: float, mib: int, memory: Memory) -> str:
     """A capture pass is over on one rank."""
     return (
-        f"Capture {name} CUDA graph end. elapsed={elapsed:.2f} s, mem usage={mib / 1024:.2f} GB,"
+        f"Capture {name} CUDA graph end. elapsed={elapsed:.2f} s, mem usage={gib(mib)} GB,"
         f" avail mem={memory.avail()} GB."
     )
 
@@ -142,8 +146,8 @@ def out_of_memory(gpu: int) -> str:
             ("model_executor/cuda_graph_runner.py", 569, "__init__", "raise Exception("),
         ],
         "Exception: Capture cuda graph failed: CUDA out of memory. Tried to allocate 896.00 MiB."
-        f" GPU {gpu} has a total capacity of 94.97 GiB of which 764.06 MiB is free."
-        " Including non-PyTorch memory, this process has 94.21 GiB memory in use.\n"
+        f" GPU {gpu} has a total capacity of {gib(USABLE_MIB)} GiB of which {LEFT_MIB} MiB is free."
+        f" Including non-PyTorch memory, this process has {gib(USABLE_MIB - LEFT_MIB)} GiB memory in use.\n"
         "Possible solutions:\n"
         "1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7)\n"
         "2. set --cuda-graph-max-bs-decode to a smaller value (e.g., 16)\n"
@@ -168,6 +172,7 @@ def server_args(setting: Setting) -> str:
         topk=1 if draft else None,
         draft_tokens=setting.draft_tokens if draft else None,
         running=48 if draft else None,
+        fraction=setting.mem_fraction,
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from specdash.sim.engine import texts
-from specdash.sim.engine.acts import TOTAL_MIB, Act, Bar, Deed, Do, Say, Setting, Show
+from specdash.sim.engine.acts import Act, Bar, Deed, Do, Say, Setting, Show
+from specdash.sim.engine.sizes import USABLE_MIB, gib
 from specdash.sim.scenarios import Course
 
 
@@ -61,9 +62,9 @@ class Writer:
         if until is None:
             self.acts.append(Bar(self.t + last, None))
 
-    def avail(self, mib: int | None = None) -> str:
-        """GiB that a card still has, as the engine prints it."""
-        return f"{(TOTAL_MIB - (self.mib if mib is None else mib)) / 1024:.2f}"
+    def avail(self, more: int = 0) -> str:
+        """GiB that a card still has, as the engine prints it, when ``more`` MiB are taken."""
+        return gib(USABLE_MIB - self.mib - more)
 
     def crash(self, traceback: str, ranks: list[int]) -> None:
         """An exception on these ranks, one after the other, and what the main process makes of it."""

@@ -2,7 +2,8 @@
 
 A Prometheus histogram counts since the server's start, so two readings are subtracted. Within a bucket a
 quantile is interpolated linearly from its lower to its upper bound, as ``histogram_quantile`` of Prometheus
-does; in the last bucket, which has no upper bound, its lower bound is the least it can be.
+does; in the last bucket, which has no upper bound, its lower bound is the least it can be. In the first
+one, which begins at nought, a line between its ends would make the figure up: its upper bound is the most.
 """
 
 from __future__ import annotations
@@ -88,6 +89,7 @@ def _quantiles(now: Buckets, base: Buckets | None) -> Latency | None:
         p90_ms=p90 * 1000,
         p50_least=over50,
         p90_least=over90,
+        finest_ms=now.bounds[0] * 1000,
         counted=round(counts[-1]),
         most_ms=None if math.isinf(most) else most * 1000,
         window_s=None if base is None else now.at - base.at,

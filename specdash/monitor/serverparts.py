@@ -145,6 +145,8 @@ class Latency(msgspec.Struct, frozen=True, kw_only=True):
     p50_least: bool = False
     """It lies in the last bucket: it is at least so much."""
     p90_least: bool = False
+    finest_ms: float | None = None
+    """The first bucket ends there: what lies in it is at most so much, and nothing finer is told."""
     counted: int
     """Requests (or tokens) behind it."""
     most_ms: float | None = None

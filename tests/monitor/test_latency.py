@@ -63,6 +63,12 @@ def test_a_restarted_server_is_not_subtracted_from_its_predecessor() -> None:
     assert watch.shown.p50_ms == pytest.approx(150)
 
 
+def test_it_is_told_where_the_first_bucket_ends_for_nothing_finer_is_known() -> None:
+    watch = take(Watch(), reading(0, 50, 50, 50, 50))
+    assert watch.shown is not None
+    assert watch.shown.finest_ms == pytest.approx(100)
+
+
 def test_no_request_is_no_figure() -> None:
     assert take(Watch(), reading(0, 0, 0, 0, 0)).shown is None
     assert take(Watch(), None).shown is None

@@ -37,6 +37,15 @@ def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str)
     assert "p50" not in text_of(one_line(server, 120))
 
 
+def test_nothing_finer_than_the_first_bucket_is_made_up() -> None:
+    state = panes.measured()
+    quick = Latency(at=state.now, p50_ms=50.0, p90_ms=118.0, counted=34, finest_ms=100.0)
+    figures = msgspec.structs.replace(state.servers[0].figures, ttft=quick)
+    server = msgspec.structs.replace(state.servers[0], figures=figures)
+    assert "TTFT      p50 ≤ 100 ms   p90 118 ms" in [text_of(x) for x in table(server, state.now, 80)]
+    assert "TTFT p50 ≤ 100 ms" in text_of(one_line(server, 200))
+
+
 def test_where_an_age_has_no_room_it_is_left_out_and_not_cut() -> None:
     state = panes.measured()
     one = Latency(at=state.now - 6, p50_ms=50.0, p90_ms=58.0, counted=1, most_ms=100.0)

@@ -38,8 +38,8 @@ def _parts(figures: Figures) -> list[Row]:
     if figures.ttft is not None and figures.ttft.counted < FEW:
         out.append(row(dim("TTFT "), _few(figures.ttft)))
     elif figures.ttft is not None:
-        p50 = say.number(figures.ttft.p50_ms, "ms", digits=0)
-        out.append(row(dim("TTFT p50 "), Span(f"≥ {p50}" if figures.ttft.p50_least else p50)))
+        sign, ms = _bound(figures.ttft, figures.ttft.p50_ms, least=figures.ttft.p50_least)
+        out.append(row(dim("TTFT p50 "), Span(sign + say.number(ms, "ms", digits=0))))
     elif figures.ttft_ms is not None:
         out.append(row(dim("TTFT mean "), Span(say.number(figures.ttft_ms, "ms", digits=0))))
     if figures.requests is not None:
@@ -47,10 +47,16 @@ def _parts(figures: Figures) -> list[Row]:
     return out
 
 
-def _ms(value: float, *, least: bool = False) -> str:
-    """Milliseconds, from ten seconds on seconds; ``≥`` where only the least is known."""
-    text = f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.{0 if value >= 100 else 1}f} ms"
-    return f"≥ {text}" if least else text
+def _bound(told: Latency, ms: float, *, least: bool) -> tuple[str, float]:
+    """``≥`` where only the least is known of a quantile and ``≤`` where only the most is; and how much."""
+    if told.finest_ms is not None and ms <= told.finest_ms:
+        return "≤ ", told.finest_ms
+    return "≥ " if least else "", ms
+
+
+def _ms(value: float) -> str:
+    """Milliseconds, from ten seconds on seconds."""
+    return f"{value / 1000:,.1f} s" if value >= 10_000 else f"{value:,.{0 if value >= 100 else 1}f} ms"
 
 
 def _rate(figures: Figures) -> Row:
@@ -100,14 +106,15 @@ def _latency(told: Latency | None) -> Row | None:
         return None
     if told.counted < FEW:
         return _few(told)
-    p50, p90 = _ms(told.p50_ms, least=told.p50_least), _ms(told.p90_ms, least=told.p90_least)
+    shares = ((told.p50_ms, told.p50_least), (told.p90_ms, told.p90_least))
+    p50, p90 = (sign + _ms(ms) for sign, ms in (_bound(told, ms, least=least) for ms, least in shares))
     return row(dim("p50 "), p50, dim("   p90 "), p90)
 
 
 def _few(told: Latency) -> Row:
     """What is certain of a handful, of which no share can be told: ``all 9 ≤ 100 ms``."""
     if told.most_ms is None:
-        return row(dim("slowest "), _ms(told.p90_ms, least=True), dim(f" of {told.counted}"))
+        return row(dim("slowest "), f"≥ {_ms(told.p90_ms)}", dim(f" of {told.counted}"))
     which = "the only one" if told.counted == 1 else f"all {told.counted}"
     return row(dim(f"{which} "), f"≤ {_ms(told.most_ms)}")
 

@@ -177,7 +177,10 @@ def read(reading: LogReading, data: bytes, at: float | None = None) -> LogReadin
         return reading
     if not reading.grammars:
         return Reader(reading, at).take(data)
-    grammar, backlog = _recognise(reading.grammars, reading.carry.pending + data), reading.carry.backlog
+    pending, backlog = reading.carry.pending, reading.carry.backlog
+    # The rest of an endless line tells nothing.
+    fresh = _after_break(data) if len(pending) >= LONGEST else data
+    grammar = _recognise(reading.grammars, pending + fresh) if fresh else None
     whole = bool(backlog) or not (reading.lines or reading.carry.row_open)
     if grammar is None:
         fits = whole and sum(len(d) for _, d in backlog) + len(data) <= BACKLOG

@@ -98,6 +98,14 @@ def test_no_line_can_make_it_hold_more_than_a_little() -> None:
     assert (reading.lines, reading.phase) == (2, "weights")
 
 
+def test_what_an_endless_line_says_beyond_its_beginning_names_no_engine() -> None:
+    reading = read(begin(shipped()), b"\0" * LONGEST)
+    reading = read(reading, b"\0" + ARGS)
+    assert reading.engine is None
+    reading = read(reading, ARGS)
+    assert (reading.engine, reading.lines) == ("sglang", 2)
+
+
 # --- bars ---
 
 

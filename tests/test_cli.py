@@ -100,7 +100,7 @@ def test_wrong_usage_is_one_line_that_names_the_help(
     ("options", "says"),
     [
         (["--ssh-config", "/no/such/file"], "--ssh-config: there is no file"),
-        (["--ssh-config", "/"], "--ssh-config: there is no file"),
+        (["--ssh-config", "/"], "--ssh-config: /: a folder, and a plain file is wanted there"),
         (["--identity", "/no/such/file"], "--identity: there is no file"),
         (["--jump", "-oProxyCommand=x"], "cannot begin with a dash"),
         (["--jump", "a,b c"], "has characters that no user or host name has"),

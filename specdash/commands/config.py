@@ -13,6 +13,7 @@ import click
 from specdash.commands.folding import tell
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
+from specdash.wording import unnamed
 
 if TYPE_CHECKING:
     from specdash.profile.document import Mistake, Profile
@@ -93,12 +94,17 @@ def path(file: Path | None) -> None:
     Examples:
       specdash config path
     """
-    from specdash.profile.loading import find, places, shown_path
+    from specdash.profile.loading import is_there, places, shown_path
 
-    counts = find(file)
+    counts: Path | None = None
     for place in places(file):
-        mark = "→" if place == counts else " "
-        click.echo(f"{mark} {shown_path(place)}{'' if place.is_file() else '  (not there)'}")
+        try:
+            there, note = is_there(place), ""
+        except SpecdashError as error:
+            there, note = True, f"  ({unnamed(str(place), error.message)})"
+        mark = "→" if there and counts is None else " "
+        counts = place if there and counts is None else counts
+        click.echo(f"{mark} {shown_path(place)}{note if there else '  (not there)'}")
 
 
 @command.command(short_help="JSON Schema, for an editor.")

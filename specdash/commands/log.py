@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash import ownfiles
 from specdash.commands.folding import tell
 from specdash.commands.numbers import Number
+from specdash.wording import why
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
@@ -52,6 +54,7 @@ def command(
     """
     from specdash.errors import SpecdashError
     from specdash.intake.rules import default_rules
+    from specdash.logs.file import waits_for_writer
     from specdash.monitor.logtext import in_words
     from specdash.sanitise import clean_line
 
@@ -62,6 +65,8 @@ def command(
     results: list[tuple[LogReading, Judged]] = []
     failed = False
     for name in files:
+        if waits_for_writer(name) and sys.stderr.isatty():
+            tell(clean_line(f"{name} is a pipe: what is written into it is read to its end"), err=True)
         try:
             results.append(_look(name, rules.grammars, engine, silent_for, seen))
         except SpecdashError as error:
@@ -111,9 +116,9 @@ def _evidence(name: str | None) -> Evidence | None:
     if name is None:
         return None
     try:
-        return decode_evidence(Path(name).read_bytes(), name)
+        return decode_evidence(ownfiles.data_of(Path(name)), name)
     except (EvidenceError, OSError) as error:
-        reason = f"{name}: {error.strerror}" if isinstance(error, OSError) else str(error)
+        reason = f"{name}: {why(error)}" if isinstance(error, OSError) else str(error)
         raise click.BadParameter(reason, param_hint="--evidence") from None
 
 

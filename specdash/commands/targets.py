@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from specdash import ownfiles
+
 if TYPE_CHECKING:
     from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
     from specdash.session.live import SessionOptions
@@ -44,8 +46,8 @@ def check(given: dict[str, Any]) -> None:
 
     for name in ("ssh_config", "identity"):
         path: Path | None = given[name]
-        if path is not None and (not path.expanduser().exists() or path.expanduser().is_dir()):
-            raise click.UsageError(f"--{name.replace('_', '-')}: there is no file {path}")
+        if path is not None and (wrong := ownfiles.trouble(path.expanduser())):
+            raise click.UsageError(f"--{name.replace('_', '-')}: {wrong}")
     for word in (given["jump"] or "").split(","):
         if word.strip():
             parse_target(word)

@@ -17,13 +17,14 @@ from typing import BinaryIO, ClassVar, Final
 
 import msgspec
 
-from specdash import __version__
+from specdash import __version__, ownfiles
 from specdash.errors import SpecdashError
 from specdash.history.redaction import Redactor
 from specdash.intake.door import admit
 from specdash.logs.jsonfile import Unwrapper
 from specdash.monitor.frames import AnyFrame, decode
 from specdash.sanitise import clean_line
+from specdash.wording import why
 
 SCHEMA: Final = 1
 SUFFIX: Final = ".specdash.gz"
@@ -173,7 +174,7 @@ def _header(path: Path) -> Header:
         first = next(_lines(path), b"")
         schema = msgspec.json.decode(first, type=_AnySchema).schema
     except OSError as error:
-        raise RecordingError(f"cannot read {path}: {error.strerror or error}") from None
+        raise RecordingError(f"{path}: {why(error)}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         raise nothing from None
     if schema > SCHEMA:
@@ -204,7 +205,7 @@ class _AnySchema(msgspec.Struct, tag_field="t", tag="recording"):
 
 def _lines(path: Path) -> Iterator[bytes]:
     """Whole lines, compressed or not, as far as the bytes can be trusted."""
-    with path.open("rb") as file:
+    with ownfiles.opened(path) as file:
         rest = b""
         for data in _inflated(file):
             *lines, rest = (rest + data).split(b"\n")

@@ -15,6 +15,7 @@ from typing import ClassVar, Final
 
 import msgspec
 
+from specdash import ownfiles
 from specdash.errors import SpecdashError
 from specdash.history.runschema import RUNS
 from specdash.history.todo import Todo
@@ -22,6 +23,7 @@ from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
 from specdash.monitor.words import PHASES, Phase
+from specdash.wording import why
 
 BUSY_S: Final = 0.5
 """How long another program may keep the file to itself before we go on without it."""
@@ -115,6 +117,7 @@ class Store:
             # would end the journal under them (sqlite.org/howtocorrupt.html, 2.2).
             with suppress(FileExistsError):
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+            ownfiles.check(path, None)
             self._db = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None)
             try:
                 self._db.execute("PRAGMA foreign_keys = ON")
@@ -272,7 +275,7 @@ class Store:
         except OverflowError as error:
             raise HistoryError("no run has so large a number", "specdash runs lists them") from error
         except OSError as error:
-            raise HistoryError(f"{self.path}: {error.strerror or error}") from error
+            raise HistoryError(f"{self.path}: {why(error)}", "move it away, or mend its rights") from error
 
 
 def _columns(kind: Kind) -> tuple[str, ...]:

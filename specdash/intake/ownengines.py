@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import platformdirs
 import tomli
 
+from specdash import ownfiles
 from specdash.engines.common import book_with
 from specdash.engines.grammar import Grammar, GrammarError
 from specdash.engines.loader import parse_own
@@ -41,14 +42,14 @@ def read(place: Path | None = None) -> OwnEngines:
 def _with(found: OwnEngines, file: Path) -> OwnEngines:
     """Add one file, or why it cannot be used."""
     try:
-        text = file.read_text("utf-8-sig")
+        text = ownfiles.text_of(file)
         grammar = parse_own(str(file), text)
         table = tomli.loads(text)
         if grammar.name in found.tables:
             raise GrammarError(f"{file}: another file is named {grammar.name!r}, too")
         book_with({grammar.name: table})
     except (OSError, UnicodeDecodeError) as error:
-        return found._replace(problems=(*found.problems, f"{file}: cannot be read: {why(error)}"))
+        return found._replace(problems=(*found.problems, f"{file}: {why(error)}"))
     except GrammarError as error:
         return found._replace(problems=(*found.problems, str(error)))
     except ValueError as error:  # of the book: names the row

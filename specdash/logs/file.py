@@ -64,6 +64,12 @@ def silent_since(name: str) -> float | None:
     return status.st_mtime if stat.S_ISREG(status.st_mode) else None
 
 
+def waits_for_writer(name: str) -> bool:
+    """A pipe in the file system: reading it waits until somebody writes. Not that of ``<(command)``."""
+    path = Path(name)
+    return name != STDIN and path.is_fifo() and path.resolve().is_fifo()
+
+
 def _refuse_device(name: str) -> None:
     """A device has no end; a pipe has one, and a terminal has ctrl+d."""
     if not name:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from specdash import ownfiles
 from specdash.session.lessons import place
 
 FOLDER = "benches"
@@ -39,7 +40,7 @@ class Leftovers:
         """Those whose program is gone, so that nobody will end them."""
         for file in sorted(self._folder.glob("*.json")):
             try:
-                about = json.loads(file.read_text())
+                about = json.loads(ownfiles.data_of(file))
                 target, pid = about["target"], int(about["pid"])
             except (OSError, ValueError, TypeError, KeyError):
                 continue

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import platformdirs
 
+from specdash import ownfiles
 from specdash.monitor.state import HostState, Server
 from specdash.operations.managers import Manager
 from specdash.operations.scrub import launch_without_secrets
@@ -135,6 +136,6 @@ def _usable(found: Found) -> Found:
 
 def _read(path: Path) -> Found | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Found)
+        return msgspec.json.decode(ownfiles.data_of(path), type=Found)
     except (OSError, ValueError):
         return None

@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 import platformdirs
 
+from specdash import ownfiles
 from specdash.errors import SpecdashError
 from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.scrub import scrub
@@ -173,7 +174,7 @@ def changed_at(path: Path) -> float:
 
 def _read(path: Path) -> Entry | None:
     try:
-        first, *lines = path.read_bytes().splitlines()
+        first, *lines = ownfiles.data_of(path, None).splitlines()
         entry = Entry(plan=msgspec.convert(msgspec.json.decode(first)["plan"], Plan))
     except (OSError, ValueError, LookupError, TypeError):
         return None

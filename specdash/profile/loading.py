@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from specdash import ownfiles
 from specdash.errors import SpecdashError
 from specdash.profile.document import FILE, Mistake, Profile
 from specdash.wording import why
 
-_ANOTHER: Final = "name another file, or mend its rights"
+_ANOTHER: Final = "mend that, or name another file"
 
 
 class ProfileError(SpecdashError):
@@ -40,22 +40,23 @@ def places(given: Path | None = None) -> list[Path]:
 def find(given: Path | None = None) -> Path | None:
     """The profile that counts, or None where there is none.
 
-    Raises ``SpecdashError`` where the one that was asked for is not there.
+    Raises ``SpecdashError`` where the one that was asked for is not there, or one cannot be read.
     """
-    for path in places(given):
-        try:
-            kind = path.stat().st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raise SpecdashError(f"{path}: {why(error)}", _ANOTHER) from None
-        if stat.S_ISREG(kind):
-            return path
-        if given is not None:
-            raise SpecdashError(f"{path}: not a plain file", "name another one")
-    if given is not None:
+    found = next(filter(is_there, places(given)), None)
+    if found is None and given is not None:
         raise SpecdashError(f"{given}: there is no such profile", "specdash init TARGET writes one")
-    return None
+    return found
+
+
+def is_there(path: Path) -> bool:
+    """Something lies where a profile is looked for. Raises ``SpecdashError`` where that cannot be one."""
+    try:
+        ownfiles.check(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        raise SpecdashError(f"{path}: {why(error)}", _ANOTHER) from None
+    return True
 
 
 def text_of(path: Path) -> str:
@@ -64,7 +65,7 @@ def text_of(path: Path) -> str:
     Raises ``SpecdashError`` where it cannot be read.
     """
     try:
-        data = path.read_bytes()
+        data = ownfiles.data_of(path)
     except OSError as error:
         raise SpecdashError(f"{path}: {why(error)}", _ANOTHER) from None
     try:

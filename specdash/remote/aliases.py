@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from specdash import ownfiles
+
 DEEPEST = 8
 """Files may include files; OpenSSH stops at 16."""
 _NEAR = 0.6
@@ -17,7 +19,7 @@ def aliases(files: Iterable[Path], *, depth: int = 0) -> Iterator[str]:
     """The names of the ``Host`` lines, without patterns; a file that cannot be read has none."""
     for file in files:
         try:
-            text = file.read_text(encoding="utf-8", errors="replace")
+            text = ownfiles.data_of(file).decode("utf-8", "replace")
         except OSError:
             continue
         for line in text.splitlines():

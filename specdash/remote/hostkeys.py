@@ -17,6 +17,7 @@ from typing import Literal
 
 import asyncssh
 
+from specdash import ownfiles
 from specdash.remote.errors import LinkError, failure
 
 # In OpenSSH's order; asyncssh alone would ask an unknown host for RSA, and a host certificate of an
@@ -117,7 +118,7 @@ def read_known(files: Iterable[Path], host: str, port: int, alias: str | None = 
     unreadable: list[str] = []
     for file in files:
         try:
-            lines = file.read_bytes().splitlines()
+            lines = ownfiles.data_of(file, None).splitlines()
         except FileNotFoundError:
             continue
         for number, line in enumerate(lines, 1):
@@ -159,7 +160,7 @@ def remember(file: Path, name: str, key: asyncssh.SSHKey, *, hashed: bool = Fals
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     written = _hashed(name) if hashed else name
     line = f"{written} {public_text(key)}\n".encode()
-    if file.exists() and not file.read_bytes().endswith(b"\n") and file.stat().st_size:
+    if file.exists() and not ownfiles.data_of(file, None).endswith(b"\n") and file.stat().st_size:
         line = b"\n" + line
     handle = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     with os.fdopen(handle, "wb") as out:

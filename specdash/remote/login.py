@@ -94,7 +94,7 @@ class Login(asyncssh.SSHClient):
         self._ask = ask
         self._allow = allow
         self._agent_keys = set(agent_keys)
-        self._files = list(hop.identities)
+        self._files = [path for path in hop.identities if path.is_file()]  # a pipe would hold us
         self._tries = {"password": 0, "challenge": 0}
         self._unasked = False
         """The host refused the last time before it asked anything: it would do so again."""
@@ -205,7 +205,7 @@ class Login(asyncssh.SSHClient):
 def _certificates(files: Sequence[Path]) -> list[asyncssh.SSHCertificate]:
     """Read the certificates that are named; one that is missing or broken is skipped, as ``ssh`` does."""
     found = []
-    for file in files:
+    for file in filter(Path.is_file, files):
         try:
             found.append(asyncssh.read_certificate(file))
         except (ValueError, OSError):  # noqa: PERF203  (one bad file must not hide the others)

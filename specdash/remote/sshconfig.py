@@ -16,6 +16,7 @@ from typing import Any, Literal, cast
 
 from asyncssh.config import ConfigParseError, SSHClientConfig, SSHConfig
 
+from specdash import ownfiles
 from specdash.remote.errors import TargetError, failure
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
@@ -89,8 +90,8 @@ class Hop:
 def config_files(options: LinkOptions) -> tuple[Path, ...]:
     """Name the files that apply, as ``ssh`` would read them."""
     if options.ssh_config is not None:
-        if not options.ssh_config.exists() or options.ssh_config.is_dir():
-            raise TargetError(f"--ssh-config: there is no file {options.ssh_config}")
+        if wrong := ownfiles.trouble(options.ssh_config):
+            raise TargetError(f"--ssh-config: {wrong}")
         return (options.ssh_config,)
     files = (Path("~/.ssh/config").expanduser(), _SYSTEM_CONFIG)
     return tuple(file for file in files if os.access(file, os.R_OK))
@@ -107,6 +108,8 @@ def resolve(target: Target, options: LinkOptions) -> list[Hop]:
     wanted = replace(target, port=target.port or options.port)
     files = config_files(options)
     try:
+        if wrong := next(filter(None, map(ownfiles.trouble, files)), None):
+            raise ValueError(wrong)
         hops = _hops(wanted, options.jump, files, depth=0)
     except UnicodeDecodeError:
         names = " or ".join(map(str, files))
@@ -114,8 +117,8 @@ def resolve(target: Target, options: LinkOptions) -> list[Hop]:
     except (ConfigParseError, ValueError, OSError, KeyError) as error:
         raise failure("ssh_config_divergence", host=target.text, detail=str(error)) from None
     if options.identity is not None:
-        if not options.identity.expanduser().is_file():
-            raise TargetError(f"--identity: there is no file {options.identity}")
+        if wrong := ownfiles.trouble(options.identity.expanduser()):
+            raise TargetError(f"--identity: {wrong}")
         last = hops[-1]
         hops[-1] = replace(last, identities=(options.identity.expanduser(), *last.identities))
     return [*(replace(hop, jump=True) for hop in hops[:-1]), replace(hops[-1], others=options.others)]

@@ -65,6 +65,8 @@ def gather(
         wanted = _within(all_runs, max(newest)[1])
     known = [run.id for run in all_runs] + [entry.plan.id for entry in entries]
     found = [one for one in known if one == wanted] or [one for one in known if one.startswith(wanted)]
+    if not found and Path(wanted).exists():  # no plain file: says what it is
+        return clean(of_recording(Path(wanted)))
     if len(found) != 1:
         raise SpecdashError(
             f"{count(len(found), 'thing')} are called {wanted}" if found else f"nothing is called {wanted}",

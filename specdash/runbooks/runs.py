@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 import platformdirs
 
+from specdash import ownfiles
 from specdash.errors import SpecdashError
 from specdash.monitor.serverparts import Mark
 from specdash.operations.journal import SUFFIX, LineFile, changed_at, newest_first
@@ -186,7 +187,7 @@ def _read(path: Path) -> tuple[Run, tuple[Sample, ...]] | None:
     """A line that was cut off by a crash, or that another version wrote, is passed over."""
     samples: list[Sample] = []
     try:
-        first, *lines = path.read_bytes().splitlines()
+        first, *lines = ownfiles.data_of(path, None).splitlines()
         run = msgspec.convert(msgspec.json.decode(first)["run"], Run)
     except (OSError, ValueError, LookupError, TypeError):
         return None

@@ -23,7 +23,7 @@ import platformdirs
 import tomli
 from textual.keys import _character_to_key
 
-from specdash import plainly
+from specdash import ownfiles, plainly
 from specdash.profile.lines import line_of, lines_of
 from specdash.tui.actions import ACTIONS, BY_ID, Action
 from specdash.wording import why
@@ -66,7 +66,7 @@ def load(path: Path | None = None) -> Keymap:
     """Read the operator's keys; a file that is not there says nothing, a wrong one changes nothing."""
     path = path or place()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = ownfiles.text_of(path)
     except FileNotFoundError:
         return Keymap(path, {})
     except (OSError, UnicodeDecodeError) as error:

@@ -14,7 +14,7 @@ from textual import constants
 from textual.color import Color, ColorParseError
 from textual.theme import BUILTIN_THEMES, Theme
 
-from specdash import plainly
+from specdash import ownfiles, plainly
 from specdash.wording import why
 
 DEFAULT_THEME: Final = "specdash"
@@ -76,7 +76,7 @@ def user_folder() -> Path:
 def load_file(path: Path) -> Theme:
     """Read one theme. Raises ThemeError with the file and the key."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = ownfiles.text_of(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ThemeError(f"{path}: {why(error)}") from error
     try:

@@ -107,3 +107,19 @@ def test_the_table_for_people_has_every_table_and_key_of_the_types() -> None:
     assert len(shown) == len(document()["$defs"]) - 1
     for group in profiles.Profile.__struct_fields__:
         assert group == "schema" or f"[{group}.NAME]" in shown
+
+
+def test_the_places_of_a_profile_say_what_lies_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    own, yours = tmp_path / "specdash.toml", tmp_path / "config" / "specdash" / "specdash.toml"
+
+    def lines() -> list[str]:
+        return CliRunner().invoke(root, ["config", "path"]).output.splitlines()
+
+    assert lines() == [f"  {own}  (not there)", f"  {yours}  (not there)"]
+    yours.parent.mkdir(parents=True)
+    yours.touch()
+    assert lines() == [f"  {own}  (not there)", f"→ {yours}"]
+    own.mkdir()
+    assert lines() == [f"→ {own}  (a folder, and a plain file is wanted there)", f"  {yours}"]

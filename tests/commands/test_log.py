@@ -250,6 +250,24 @@ def test_a_pipe_is_read_to_its_end_and_an_empty_name_is_none(
     assert "an empty name" in log("", capsys=capsys)[2]
 
 
+def test_whoever_waits_at_a_terminal_for_a_pipe_is_told_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    writer = threading.Thread(target=pipe.write_bytes, args=(b"hello\n",))
+    writer.start()
+    assert (
+        log(str(pipe), capsys=capsys)[2] == f"{pipe} is a pipe: what is written into it is read to its end\n"
+    )
+    writer.join()
+    read_end, write_end = os.pipe()
+    os.close(write_end)
+    assert log(f"/dev/fd/{read_end}", capsys=capsys)[2] == "", "that of <(command) has its writer"
+    os.close(read_end)
+
+
 def test_a_directory_is_no_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "is a directory" in log(str(tmp_path), capsys=capsys)[2]
 

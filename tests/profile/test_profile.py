@@ -227,7 +227,7 @@ def test_the_current_folder_goes_before_the_config_folder_and_a_given_file_befor
     assert list(loading.load(given).hosts) == ["g"]
     with pytest.raises(SpecdashError, match="there is no such profile"):
         loading.load(tmp_path / "missing.toml")
-    with pytest.raises(SpecdashError, match="here: not a plain file"):
+    with pytest.raises(SpecdashError, match="here: a folder, and a plain file"):
         loading.load(here)
 
 

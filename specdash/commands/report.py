@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def command(wanted: str | None, html: bool, output: Path | None) -> None:
     """Report on ID: a run of a runbook, an operation, the number of a benchmark; or on a recording FILE.
 
-    Without ID on what was done last. The beginning of an id is enough. Secrets that are known by their name
-    or their look are redacted; host names, paths and models stay as they were.
+    Without ID on what was done last to a host; where nothing was, on the newest benchmark. The beginning
+    of an id is enough. Secrets that are known by their name or their look are redacted; host names, paths
+    and models stay as they were.
 
     \b
     Examples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from specdash.monitor.state import HostState
+from specdash.monitor.state import Gpu, HostState
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.operations.freeing import indexes, is_clean, says
 from specdash.operations.replies import Stat
@@ -36,15 +36,28 @@ def gpus(state: HostState, wanted_cards: Sequence[int], wanted: int | None) -> I
     if len(dirty) > 2:
         most = max(gpu.card.used_mib or 0 for gpu in dirty)
         words = f"GPU {indexes(dirty)} are not clean, up to {gib(most)} in use; {says(dirty[0], state)}"
-        yield bad("gpus", words, "`clean` (C) ends what dead servers left, `kill` (K) a server")
+        other = "`clean` (C) ends what dead servers left, `kill` (K) a server"
+        yield bad("gpus", words, _server_of(dirty, state) or other)
     elif dirty:
-        yield bad("gpus", "; ".join(says(gpu, state) for gpu in dirty), "`clean` (C) ends what holds it")
+        other = "`clean` (C) ends what holds it"
+        yield bad("gpus", "; ".join(says(gpu, state) for gpu in dirty), _server_of(dirty, state) or other)
     blind = [gpu for gpu in chosen if gpu not in broken and is_clean(gpu) is None]
     if blind:
         yield unknown("gpus", f"GPU {indexes(blind)}: memory or owners cannot be read")
     if chosen and not (broken or dirty or blind):
         most = max(gpu.card.used_mib or 0 for gpu in chosen)
         yield ok("gpus", f"GPU {indexes(chosen)} clean, at most {most} MiB in use")
+
+
+def _server_of(cards: Sequence[Gpu], state: HostState) -> str | None:
+    """What to do where one running server owns all of it; None: something else does, too."""
+    running = {server.key: server.name for server in state.servers if server.gone_at is None}
+    names = {running.get(owner.server or "") for gpu in cards for owner in gpu.owners}
+    return _restarts(name) if len(names) == 1 and (name := names.pop()) else None
+
+
+def _restarts(name: str) -> str:
+    return f"that is {name}, which `restart` (R) ends first"
 
 
 def port(key: str, found: Port | None, number: int | None, servers: Mapping[int, str] = NOBODY) -> Line:
@@ -55,7 +68,7 @@ def port(key: str, found: Port | None, number: int | None, servers: Mapping[int,
         return unknown(key, f"{number} could not be tried")
     if found.listeners:
         who = found.listeners[0]
-        mine = f"that is {servers[who.pid]}, which `restart` (R) ends first" if who.pid in servers else None
+        mine = _restarts(servers[who.pid]) if who.pid in servers else None
         return bad(key, f"{number} is taken by {_listener(who)}", mine or "stop that, or another port")
     if found.free:
         return ok(key, f"{number} is free")

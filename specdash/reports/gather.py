@@ -47,20 +47,23 @@ def gather(
 ) -> Report:
     """The report of an id, a unique beginning of one, the number of a benchmark, or a recording.
 
-    None: of what was done last. Raises ``SpecdashError`` where it cannot be told, with what there is.
+    None: of what was done last to a host; where nothing was, of the newest benchmark. Raises
+    ``SpecdashError`` where it cannot be told, with what there is.
     """
     if wanted is not None and Path(wanted).is_file():
         return clean(of_recording(Path(wanted)))
     if wanted is not None and wanted.isdecimal():
-        return clean(_of_benchmark(int(wanted), measured))
+        return clean(_of_benchmark(_numbered(int(wanted), measured), measured))
     entries, all_runs = list(journal.all()), list(runs.all())
     if wanted is None:
         newest = [(run.made, run.id) for run in all_runs[:1]]
         newest += [(entry.plan.made, entry.plan.id) for entry in entries[:1]]
+        if not newest and measured:
+            return clean(_of_benchmark(max(measured, key=lambda run: run.at), measured))
         if not newest:
             raise SpecdashError(
-                "nothing was changed on a host yet that could be reported",
-                "name a benchmark by its number (specdash runs lists them), or a recording: FILE",
+                "nothing was changed on a host and nothing measured yet that could be reported",
+                "or name a recording: FILE",
             )
         wanted = _within(all_runs, max(newest)[1])
     known = [run.id for run in all_runs] + [entry.plan.id for entry in entries]
@@ -154,15 +157,19 @@ def of_operation(entry: Entry, entries: Sequence[Entry], measured: Sequence[Meas
     )
 
 
-def _of_benchmark(number: int, measured: Sequence[Measured]) -> Report:
-    """One benchmark beside its like: the same host under the same load."""
+def _numbered(number: int, measured: Sequence[Measured]) -> Measured:
     run = next((one for one in measured if one.id == number), None)
     if run is None:
         raise SpecdashError(f"there is no run {number}", "specdash runs lists them")
+    return run
+
+
+def _of_benchmark(run: Measured, measured: Sequence[Measured]) -> Report:
+    """One benchmark beside its like: the same host under the same load."""
     alike = tuple(one for one in measured if one.host == run.host and one.cell == run.cell)
     return Report(
-        id=str(number),
-        title=f"benchmark {number}, {run.variant}",
+        id=str(run.id),
+        title=f"benchmark {run.id}, {run.variant}",
         target=run.host,
         host=run.fingerprint.get("host", ""),
         simulated=SIMULATED in run.fingerprint,

@@ -84,6 +84,15 @@ async def test_a_card_that_is_held_is_red_and_names_the_holder_and_the_key_that_
     ]
 
 
+async def test_cards_that_one_running_server_holds_are_not_called_dirt(host: FakeHost) -> None:
+    sglang(host)
+    (held,) = of(await lines(host), "gpus")
+    assert held.startswith("✖ gpus: GPU 0 holds 74.2 GiB: 101 ")
+    assert held.endswith(" — that is sglang:30000, which `restart` (R) ends first")
+    host.add(Proc(900, 9000, "helper", gpu=1, mib=100))
+    assert of(await lines(host), "gpus")[0].endswith(" — `clean` (C) ends what holds it")
+
+
 async def test_only_the_cards_that_the_launch_will_use_count(host: FakeHost) -> None:
     host.cards = 4
     host.add(Proc(900, 9000, "helper", gpu=3, mib=76000))

@@ -259,7 +259,21 @@ def test_a_recording_becomes_a_report_of_what_was_seen(tmp_path: Path) -> None:
 
 def test_where_nothing_was_done_it_says_so(tmp_path: Path) -> None:
     room = Room(serving(), tmp_path)
-    with pytest.raises(SpecdashError, match="nothing was changed on a host yet"):
+    with pytest.raises(SpecdashError, match="nothing was changed on a host and nothing measured yet"):
         gather(None, Journal(tmp_path / "none"), room.runs, ())
     with pytest.raises(SpecdashError, match="there is no run 7"):
         gather("7", Journal(tmp_path / "none"), room.runs, ())
+
+
+def test_where_only_benchmarks_were_made_the_newest_is_told_of(tmp_path: Path) -> None:
+    nothing = Journal(tmp_path / "none")
+    kept = (measured(1, 80.0), measured(2, 81.0))
+    newest = max(kept, key=lambda run: run.at)
+    assert gather(None, nothing, Runs(tmp_path / "runs"), kept).title.startswith(f"benchmark {newest.id},")
+    nothing.begin(_started("launch-1", T0, "a")).close()
+    assert gather(None, nothing, Runs(tmp_path / "runs"), kept).id == "launch-1"
+
+
+def test_a_folder_is_no_recording_and_called_a_folder(tmp_path: Path) -> None:
+    with pytest.raises(SpecdashError, match="a folder, and a plain file is wanted"):
+        gather(str(tmp_path), Journal(tmp_path / "none"), Runs(tmp_path / "runs"), ())

@@ -89,9 +89,10 @@ async def test_a_confirmed_kill_ticks_its_steps_and_ends_in_one_line(tmp_path: P
         assert "✓ ask the main process to end" in text
         assert source.host.effects[0] == ("TERM", 100)
         assert not any(source.host.lives(pid) for pid in (100, 101, 102, 103))
+        assert "x put away" in screen_lines(app)[-1], "what is done well needs nobody to take note"
         await pilot.press("x")
         await settle(pilot)
-        assert "✓ kill sglang:30000" not in screen_text(app), "acknowledged"
+        assert "✓ kill sglang:30000" not in screen_text(app), "put away"
 
 
 async def test_a_grace_counts_down_and_a_second_press_offers_to_stop_after_the_step(

@@ -11,8 +11,8 @@ from specdash.tui.widgets.painted import Painted
 MOST = 9
 ALWAYS = ("palette", "help", "quit")
 ORDER = (
-    "log.find", "log.error", "log.follow", "pane.zoom", "log.phase", "log.gap", "copy", "log.wrap",
-    "log.time", "log.filter", "server.kill", "server.restart", "conn.retry",
+    "log.find", "log.error", "log.follow", "pane.zoom", "alert.ack", "log.phase", "log.gap", "copy",
+    "log.wrap", "log.time", "log.filter", "server.kill", "server.restart", "conn.retry",
 )  # fmt: skip
 """Most useful first. Which of them are shown at which width stands in the table."""
 SEARCHING: tuple[tuple[str, str], ...] = (("enter", "go"), ("esc", "back"))
@@ -59,6 +59,8 @@ def _fits(action: Action, now: Moment) -> bool:
 def _verb(action: Action, now: Moment) -> str:
     if action.id == "bench.run" and now.measuring:
         return "stop"
+    if action.id == "alert.ack" and action.id not in now.first:
+        return "put away"  # good news: nobody has to take note of it
     if action.id == "move.right":
         return "next"  # of the strip: elsewhere nobody needs to be told
     return "reconnect" if action.id == "conn.retry" and not now.live else action.verb

@@ -162,13 +162,15 @@ class Watch(object):
         """A request has ended."""
         record = exchange.record(self.origin)
         self._tell.line(record)
-        if kind is not None or record["phase"] != "run":
+        if kind is not None:
             return
-        bisect.insort(self._ttfts, record["first"] - record["sent"])
         tokens, chunks = record.get("tokens"), record["chunks"]
-        if tokens is not None:
+        if tokens is not None:  # from the warm-up on: else the first seconds would count chunks for tokens
             self._tokens += tokens
             self._told_chunks += chunks
+        if record["phase"] != "run":
+            return
+        bisect.insort(self._ttfts, record["first"] - record["sent"])
         self._after += max(0, (tokens or chunks) - 1)
         self._decoding += record["last"] - record["first"]
         self._gap_sum += record["last"] - record["first"]

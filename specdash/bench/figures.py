@@ -155,10 +155,29 @@ def own_script(events: Iterable[AnyEvent]) -> Run:
     )
 
 
-def figures(workload: Workload, records: Sequence[Request]) -> Run:
-    """The figures of the measured requests alone (without server and client sides)."""
+def headline(workload: Workload, records: Sequence[Request]) -> float | None:
+    """The headline rate of the measured requests that have ended so far, as a whole run has it.
+
+    So what is shown of a run at work is the same quantity as what is kept of it, and becomes that.
+    """
+    ours, good = _measured(records)
+    steady = None if workload.streams == 1 else steady_part(good)
+    if steady is not None:
+        return steady.tok_s or None
+    span = _span(ours)
+    return (sum(map(tokens_of, good)) / span or None) if span > 0 else None
+
+
+def _measured(records: Sequence[Request]) -> tuple[list[Request], list[Request]]:
+    """Those that ended, well or not, and those that ended well in the order in which they were asked."""
     ours = [record for record in records if record.error != "cancelled"]
     good = sorted((r for r in ours if r.error is None and r.sent is not None), key=lambda r: r.n)
+    return ours, good
+
+
+def figures(workload: Workload, records: Sequence[Request]) -> Run:
+    """The figures of the measured requests alone (without server and client sides)."""
+    ours, good = _measured(records)
     tokens = sum(map(tokens_of, good))
     span = _span(ours)
     fresh = [r for r in good if r.first_output is not None]

@@ -132,7 +132,7 @@ def say_next(runs: Sequence[Measured]) -> None:
 
 
 def live_words(progress: Progress) -> str:
-    """``run 2 of 5 · 84.2 tok/s, median 82.5 · TTFT 52 ms · 4 running · 12 of 32 · 0:18 left``."""
+    """``run 2 of 5 · 84.2 tok/s, this run 82.5 · TTFT 52 ms · 4 running · 12 of 32 · 0:18 left``."""
     from specdash.bench.words import rate
 
     tick = progress.tick
@@ -144,7 +144,8 @@ def live_words(progress: Progress) -> str:
     if tick is None or progress.state in ("starting", "warming up"):
         parts.append(progress.state)
     if tick is not None and progress.state in ("measuring", "stopping"):
-        parts.append(f"{rate(progress.now_tok_s)} tok/s, median {rate(progress.median_tok_s)}")
+        so_far = f", this run {rate(progress.so_far)}" if progress.so_far is not None else ""
+        parts.append(f"{rate(progress.now_tok_s)} {progress.unit}{so_far}")
         parts += [f"TTFT {tick.ttft_ms:.0f} ms"] if tick.ttft_ms is not None else []
         parts += [f"ITL {tick.itl_ms:.1f} ms"] if tick.itl_ms is not None else []
     if progress.shared is not None:

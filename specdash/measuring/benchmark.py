@@ -19,7 +19,7 @@ from specdash.bench.witness import Witness
 from specdash.errors import SpecdashError
 from specdash.measuring.course import Course, Script
 from specdash.measuring.files import facts_of_files
-from specdash.measuring.progress import Progress, ticked
+from specdash.measuring.progress import Progress, counting, ticked
 from specdash.monitor.state import HostState, Server
 
 replace = msgspec.structs.replace
@@ -108,7 +108,16 @@ class Benchmark:
                     raise SpecdashError(f"{self.course.subject.name} has ended: no further run is begun")
                 beside = self._beside(load) if isinstance(load, Workload) else {}
                 ours = load if isinstance(load, Workload) else None
-                self._tell(state="starting", run=number, load=ours, tick=None, speed=(), line="", **beside)
+                self._tell(
+                    state="starting",
+                    run=number,
+                    load=ours,
+                    tick=None,
+                    speed=(),
+                    so_far=None,
+                    line="",
+                    **beside,
+                )
                 run = await self._one(load)
                 self._tell(done=(*self.progress.done, run), tick=None, state="starting")
                 if run.run.error is not None:
@@ -127,11 +136,13 @@ class Benchmark:
         events: list[AnyEvent] = []
         ours = load.streams if isinstance(load, Workload) else None
         witness = Witness(self.course.subject.server or "", ours)
+        count = counting(load) if isinstance(load, Workload) else lambda event: None
         unsubscribe = self._watch(witness)
         try:
             async for event in self._events(load):
+                so_far = count(event)
                 if isinstance(event, Tick):
-                    self.progress = ticked(self.progress, event)
+                    self.progress = ticked(self.progress, event, so_far)
                     self._tell()
                 else:
                     events.append(event)

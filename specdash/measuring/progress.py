@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from statistics import median
 from typing import Literal
 
 import msgspec
 
-from specdash.bench.events import Tick
+from specdash.bench.events import AnyEvent, Request, Tick
+from specdash.bench.figures import headline
 from specdash.bench.plan import Workload
 from specdash.bench.record import Measured
 
@@ -32,6 +34,9 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """The newest of this run."""
     speed: tuple[float, ...] = ()
     """Output tokens of each second of this run's measured part."""
+    so_far: float | None = None
+    """Output tokens a second of this run so far: the headline of its requests that have ended, by the rule of
+    a kept run. None: none has ended yet."""
     done: tuple[Measured, ...] = ()
     line: str = ""
     """The last line that a command of the operator's own has printed; remote text, cleaned."""
@@ -41,7 +46,7 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     """What the accept length must pass, against a kept baseline of the same load."""
     steps: int | None = None
     baseline: float | None = None
-    """Median tok/s of the kept baseline under this load."""
+    """tok/s of the newest kept baseline run under this load."""
     link: str | None = None
     """Why the link is lost: the load goes on on the host, and what is shown is as old as that."""
     shared: str | None = None
@@ -60,12 +65,16 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return self.speed[-1] if self.speed else None
 
     @property
+    def unit(self) -> str:
+        """Of the last second: ``chunks/s`` until the server has told how many tokens a chunk holds."""
+        return "tok/s" if self.tick is None or self.tick.tokens_by == "usage" else "chunks/s"
+
+    @property
     def median_tok_s(self) -> float | None:
-        """Median of this run's seconds so far; of the runs once all are through."""
-        if not self.under_way:
-            rates = [run.tok_s for run in self.done if run.tok_s is not None]
-            return median(rates) if rates else None
-        return median(self.speed) if self.speed else None
+        """Median of the runs under this load that are through and count."""
+        mine = [run for run in self.done if run.workload == self.load and not run.trouble]
+        rates = [run.tok_s for run in mine if run.tok_s is not None]
+        return median(rates) if rates else None
 
     @property
     def share(self) -> float:
@@ -84,10 +93,29 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return self.tick.left_s + (self.runs - self.run) * sum(each) / len(each)
 
 
-def ticked(progress: Progress, tick: Tick) -> Progress:
-    """One second later."""
+def ticked(progress: Progress, tick: Tick, so_far: float | None = None) -> Progress:
+    """One second later. ``so_far``: see :class:`Progress`."""
     if tick.phase == "warmup":
         return msgspec.structs.replace(progress, tick=tick, state="warming up")
     state: State = "stopping" if progress.state == "stopping" else "measuring"
     speed = (*progress.speed[-(MOST_SHOWN - 1) :], tick.tok_s)
-    return msgspec.structs.replace(progress, tick=tick, state=state, speed=speed)
+    return msgspec.structs.replace(progress, tick=tick, state=state, speed=speed, so_far=so_far)
+
+
+def counting(load: Workload) -> Callable[[AnyEvent], float | None]:
+    """Takes what a run's generator prints, and says the headline so far (see :attr:`Progress.so_far`).
+
+    It is reckoned anew once a twentieth more requests have ended: a long run costs no more for that.
+    """
+    records: list[Request] = []
+    counted, found = 0, None
+
+    def take(event: AnyEvent) -> float | None:
+        nonlocal counted, found
+        if isinstance(event, Request) and event.phase == "run":
+            records.append(event)
+        elif isinstance(event, Tick) and len(records) > counted and 20 * len(records) >= 21 * counted:
+            counted, found = len(records), headline(load, records)
+        return found
+
+    return take

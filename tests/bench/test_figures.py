@@ -11,7 +11,7 @@ import pytest
 
 from specdash.bench.counters import between
 from specdash.bench.events import AnyEvent, Begin, Counters, End, Gaps, Request, decode
-from specdash.bench.figures import figures, own_script, run_of
+from specdash.bench.figures import figures, headline, own_script, run_of
 from specdash.bench.plan import Limits, Workload
 from specdash.bench.spreads import SPREAD_BASE, percentile, spread, wilson
 from specdash.bench.steady import mser5, steady_part
@@ -51,6 +51,27 @@ def test_one_stream_of_one_token_a_chunk() -> None:
     assert run.tpot_ms is not None
     assert run.e2e_ms is not None
     assert (run.ttft_ms.mean, run.tpot_ms.mean, run.e2e_ms.mean) == pytest.approx((100, 10, 200))
+
+
+def test_the_headline_so_far_becomes_that_of_the_whole_run_whatever_is_still_at_work() -> None:
+    """Four streams that are out of step: requests at work are left out on both sides of the window."""
+    load = Workload(url="http://127.0.0.1:1", concurrency=4)
+    every = sorted(
+        (
+            request(4 * k + stream, sent=1.01 * k + stream * 0.2, chunks=91)
+            for k in range(8)
+            for stream in range(4)
+        ),
+        key=lambda one: one.end or 0.0,
+    )
+    whole = figures(load, every).steady
+    assert whole is not None
+    assert headline(load, []) is None
+    for ended in range(8, len(every)):
+        assert headline(load, every[:ended]) == pytest.approx(whole.tok_s, rel=0.12)
+    assert headline(load, every) == whole.tok_s
+    alone = Workload(url="http://127.0.0.1:1", concurrency=1)
+    assert headline(alone, every[:1]) == figures(alone, every[:1]).output_tok_s
 
 
 def test_three_tokens_a_chunk_are_three_times_as_fast_and_their_gap_is_the_same() -> None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from specdash.agent.loadtell import UNHEARD, Listened
+from specdash.agent.loadtell import UNHEARD, Listened, Watch
 
 
 class Loop:
@@ -18,10 +19,14 @@ class Loop:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now, self.ended, self.why = 0.0, 0, ""
         self.timers: list[tuple[float, Callable[[], None]]] = []
+        self.lags: list[float] = []
         monkeypatch.setattr("specdash.agent.loadtell.time.monotonic", lambda: self.now)
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         self.timers.append((when, call))
+
+    def compare_clocks(self) -> None:
+        """Both stand still."""
 
     def on_stop(self) -> None:
         self.ended += 1
@@ -58,3 +63,21 @@ def test_a_file_that_was_taken_away_is_a_sign_of_nobody(loop: Loop, tmp_path: Pa
     Listened(cast(Any, loop), str(tmp_path / "gone")).look()
     loop.until(2 * UNHEARD)
     assert loop.ended == 1
+
+
+def test_how_many_tokens_a_chunk_holds_is_known_from_the_warm_up_on(loop: Loop) -> None:
+    """Else the first seconds of a run with speculation would be told at half of what they are."""
+    lines: list[dict[str, Any]] = []
+    phase = SimpleNamespace(
+        name="run", chunks=0, live=(), queued=0, total=4, done=0, failed=0, left_s=lambda now: None
+    )
+    watch = Watch(cast(Any, loop), cast(Any, SimpleNamespace(line=lines.append)))
+    warm = {"phase": "warmup", "tokens": 200, "chunks": 100, "sent": 0.0, "first": 0.1, "last": 1.0}
+    watch.take(cast(Any, SimpleNamespace(record=lambda origin: warm)), None)
+    watch.follow(cast(Any, phase))
+    phase.chunks = 30
+    loop.until(1.2)
+    (tick,) = [line for line in lines if line.get("event") == "tick"]
+    assert tick["tokens_by"] == "usage"
+    assert tick["tok_s"] == pytest.approx(60, rel=0.1)
+    assert "ttft_ms" not in tick, "but no latency is taken from it"

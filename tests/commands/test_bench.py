@@ -263,14 +263,23 @@ def test_a_command_of_the_operators_own_is_not_run_from_here(
 
 def test_the_live_line() -> None:
     tick = Tick(
-        t=3, tok_s=84.2, done=12, total=32, failed=1, running=4, left_s=18.2, ttft_ms=52.4, itl_ms=11.84
+        t=3,
+        tok_s=84.2,
+        tokens_by="usage",
+        done=12,
+        total=32,
+        failed=1,
+        running=4,
+        left_s=18.2,
+        ttft_ms=52.4,
+        itl_ms=11.84,
     )
     progress = Progress(
         host="h", name="n", variant="v", state="measuring", run=2, runs=2, tick=tick, speed=(80.0, 84.2),
-        accept_length=2.41, break_even=3.3,
+        so_far=82.1, accept_length=2.41, break_even=3.3,
     )  # fmt: skip
     assert live_words(progress) == (
-        "run 2 of 2 · 84.2 tok/s, median 82.1 · TTFT 52 ms · ITL 11.8 ms · accept 2.41 (break-even 3.30)"
+        "run 2 of 2 · 84.2 tok/s, this run 82.1 · TTFT 52 ms · ITL 11.8 ms · accept 2.41 (break-even 3.30)"
         " · 4 running · 12 of 32 · 1 failed · 0:18 left"
     )
 

@@ -35,7 +35,16 @@ def good_run(*, tokens: int = 100, each_s: float = 0.01, accept: float | None = 
         at = one.end or at
         events += [
             one,
-            Tick(t=at, tok_s=1 / each_s, done=n + 1, total=4, running=1, left_s=3.0 - n, ttft_ms=50),
+            Tick(
+                t=at,
+                tok_s=1 / each_s,
+                tokens_by="usage",
+                done=n + 1,
+                total=4,
+                running=1,
+                left_s=3.0 - n,
+                ttft_ms=50,
+            ),
         ]
     if accept is not None:
         page = PAGE.format(tokens=4 * tokens, drafts=1000, accepted=round(1000 * (accept - 1)))

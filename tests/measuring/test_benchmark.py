@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import pytest
 
-from specdash.bench.events import AnyEvent, Begin, End, Output
+from specdash.bench.events import AnyEvent, Begin, End, Output, Tick
 from specdash.bench.plan import parse, sweep
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
@@ -63,6 +63,22 @@ async def test_progress_tells_how_far_and_how_long_still() -> None:
     assert first.left_s == pytest.approx(3.0 + 5.04, abs=0.01)
     assert (seen[-1].share, seen[-1].left_s) == (1.0, None)
     assert seen[-1].median_tok_s is not None
+
+
+async def test_what_is_shown_of_a_run_at_work_is_what_is_kept_of_it_and_never_a_median_of_its_seconds() -> (
+    None
+):
+    """A short run whose first second holds little: by seconds it would be shown a quarter too low."""
+    events = good_run()
+    slow = next(at for at, event in enumerate(events) if isinstance(event, Tick) and event.phase == "run")
+    events[slow] = msgspec.structs.replace(events[slow], tok_s=12.0)
+    shown: list[float | None] = []
+    benchmark = Benchmark(course(), Scripted(events), keep=Kept().keep)
+    benchmark.subscribe(lambda: shown.append(benchmark.progress.so_far))
+    (run,) = await benchmark.run()
+    known = [rate for rate in dict.fromkeys(shown) if rate is not None]
+    assert known[-1] == run.tok_s == benchmark.progress.median_tok_s
+    assert known == pytest.approx([run.tok_s] * len(known), rel=0.06)
 
 
 async def test_stopping_keeps_a_partial_run_and_begins_no_other() -> None:

@@ -25,7 +25,10 @@ from specdash.tui.widgets.benchrows import (
 )
 from tests.bench.test_table import measured, story
 
-TICK = Tick(t=30, tok_s=84.2, done=12, total=32, failed=0, running=4, left_s=18.2, ttft_ms=52.4, itl_ms=11.84)
+TICK = Tick(
+    t=30, tok_s=84.2, tokens_by="usage", done=12, total=32, failed=0, running=4, left_s=18.2, ttft_ms=52.4,
+    itl_ms=11.84,
+)  # fmt: skip
 LIVE = Progress(
     host="gpubox",
     name="sglang:30000",
@@ -36,6 +39,7 @@ LIVE = Progress(
     load=parse({"url": "h:1"}),
     tick=TICK,
     speed=(60.0, 80.0, 82.0, 84.2),
+    so_far=81.0,
     accept_length=2.41,
     break_even=3.32,
     steps=3,
@@ -47,11 +51,15 @@ def said(rows: Sequence[Row]) -> str:
     return "\n".join(text_of(row) for row in rows)
 
 
-def test_the_panel_says_now_median_baseline_latency_acceptance_and_what_is_left() -> None:
+def test_the_panel_says_now_this_run_baseline_latency_acceptance_and_what_is_left() -> None:
     assert text_of(bench_title(LIVE)) == "◐ benchmark of eagle3-3  run 2 of 5 · measuring"
     assert "B stops it" in text_of(bench_below(LIVE))
     lines = said(bench_rows(LIVE, 78, 4)).splitlines()
-    assert lines[0] == "84.2 tok/s now · median 81.0 · baseline 82.5 (−2 %)"
+    assert lines[0] == "84.2 tok/s now · this run 81.0 · baseline 82.5 (−2 %)"
+    nothing_yet = msgspec.structs.replace(LIVE, so_far=None)
+    assert said(bench_rows(nothing_yet, 78, 4)).splitlines()[0] == "84.2 tok/s now"
+    untold = msgspec.structs.replace(nothing_yet, tick=msgspec.structs.replace(TICK, tokens_by="chunks"))
+    assert said(bench_rows(untold, 78, 4)).splitlines()[0] == "84.2 chunks/s now"
     assert len(lines) == 1 + 5 + 3
     assert "4 s ago" in lines[5]
     assert lines[6] == "TTFT 52 ms · ITL 11.8 ms · 4 running"
@@ -63,9 +71,10 @@ def test_nothing_below_the_panel_moves_when_a_run_ends_and_the_next_one_begins()
     between = msgspec.structs.replace(LIVE, state="starting", run=3, speed=(), tick=None)
     warming = msgspec.structs.replace(between, state="warming up", tick=TICK)
     assert "the load generator is being started" in said(bench_rows(between, 78, 4))
-    for progress in (between, warming):
-        assert len(bench_rows(progress, 78, 4)) == len(bench_rows(LIVE, 78, 4))
-    assert len(bench_rows(between, 78, 0)) == 3, "where there is little room none is kept free"
+    unheard = msgspec.structs.replace(between, accept_length=None)
+    for progress in (between, warming, unheard):
+        for height in (0, 4):
+            assert len(bench_rows(progress, 78, height)) == len(bench_rows(LIVE, 78, height))
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 118, 198])
@@ -105,13 +114,17 @@ def test_what_is_not_counted_and_what_went_wrong_is_said() -> None:
 def test_afterwards_each_run_has_a_line_and_its_reason_comes_first() -> None:
     good, bad = measured(7, 82.5), measured(8, 80.0)
     bad = msgspec.structs.replace(bad, run=msgspec.structs.replace(bad.run, cancelled=True))
-    done = msgspec.structs.replace(LIVE, state="done", done=(good, bad), baseline=None)
+    done = msgspec.structs.replace(
+        LIVE, state="done", done=(good, bad), load=good.workload, so_far=None, baseline=None
+    )
     lines = said(bench_rows(done, 60, 0)).splitlines()
     assert lines == [
-        "median 81.2 tok/s",
+        "median 82.5 tok/s",
         "run 7 82.5 tok/s",
         "run 8 80.0 tok/s · ✖ does not count: stopped before its end",
     ]
+    void = msgspec.structs.replace(done, done=(bad,))
+    assert said(bench_rows(void, 60, 0)).startswith("no run of this load counts\n")
 
 
 def test_the_chart_of_a_short_run_that_is_through_has_the_whole_width() -> None:

@@ -72,9 +72,8 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
     elif height > 0 and progress.under_way:  # between two runs nothing below it moves
         out += [()] * (height + 1)
     if progress.under_way:
-        times = latencies(progress)
-        out += [times] if times or height > 0 else []
-        out += [line for line in (acceptance(progress),) if line]
+        speculates = progress.steps is not None or progress.accept_length is not None
+        out += [latencies(progress), *([acceptance(progress)] if speculates else [])]
         out.append(how_far(progress, width))
     else:
         out += ended(progress, width)
@@ -82,22 +81,24 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
 
 
 def headline(progress: Progress, width: int) -> Row:
-    """Now, the median so far, and the kept baseline beside it."""
+    """Now, this run so far, and the kept baseline beside it; in the end the median of the runs."""
     if progress.error is not None:
         return row(Span(clip(progress.error, width), "bad"))
-    middle = progress.median_tok_s
     if progress.under_way and progress.now_tok_s is None:
         words = {"warming up": "warming up: nothing of this is counted", "stopping": "stopping"}
         return row(dim(words.get(progress.state, "the load generator is being started")))
-    parts, unit = [], " tok/s"
-    tone: Tone = "strong"
+    parts = []
     if progress.under_way:
+        found = progress.so_far
         when = " now" if progress.link is None else " when it was last heard"
-        parts.append(row(Span(f"{rate(progress.now_tok_s)} tok/s", "strong"), dim(when)))
-        unit, tone = "", "plain"
-    parts.append(row(dim("median "), Span(f"{rate(middle)}{unit}", tone)))
-    if progress.baseline is not None and middle is not None:
-        change = f"{100 * (middle / progress.baseline - 1):+.0f} %".replace("-", "−")
+        parts.append(row(Span(f"{rate(progress.now_tok_s)} {progress.unit}", "strong"), dim(when)))
+        parts += [row(dim("this run "), rate(found))] if found is not None else []
+    else:
+        found = progress.median_tok_s
+        median = row(dim("median "), Span(f"{rate(found)} tok/s", "strong"))
+        parts.append(median if found is not None else row(dim("no run of this load counts")))
+    if progress.baseline is not None and found is not None:
+        change = f"{100 * (found / progress.baseline - 1):+.0f} %".replace("-", "−")
         parts.append(row(dim(f"baseline {rate(progress.baseline)} ({change})")))
     return _fitting(parts, width)
 
@@ -179,7 +180,7 @@ def bench_line(progress: Progress, width: int) -> Row:
     glyph = Span("◐ ", "accent") if progress.under_way else Span("", "plain")
     words = [row(f"benchmark run {progress.run} of {progress.runs}")]
     if progress.now_tok_s is not None:
-        words.append(row(Span(f"{rate(progress.now_tok_s)} tok/s", "strong")))
+        words.append(row(Span(f"{rate(progress.now_tok_s)} {progress.unit}", "strong")))
     if progress.under_way and progress.link is not None:
         words.insert(1, row(Span("link lost, the load goes on", "warn")))
     elif progress.left_s is not None:

@@ -129,7 +129,7 @@ class Acting:
 
     def leave(self) -> None:
         """Quit; where a plan runs, ask first."""
-        running = [host.running for host in self._hosts.values() if host.running is not None]
+        running = self._running()
         if not running or self._leaving:
             self._board.app.exit()
             return
@@ -142,8 +142,13 @@ class Acting:
                 "how far it came, and the next connect offers to go on.",
             )
         )
-        dialog = ConfirmDialog("a plan is under way", text, yes="Leave", no="Stay")
+        dialog = ConfirmDialog(
+            "a plan is under way", text, yes="Leave", no="Stay", holds=lambda: bool(self._running())
+        )
         self._board.app.push_screen(dialog, self._left)
+
+    def _running(self) -> list[Plan]:
+        return [host.running for host in self._hosts.values() if host.running is not None]
 
     def _left(self, yes: bool | None) -> None:
         self._leaving = False
@@ -263,7 +268,11 @@ class Acting:
         assert plan is not None
         text = f"{plan.summary()} on {plan.where}.\n\nIt goes on unless you stop it; what was sent is sent."
         dialog = ConfirmDialog(
-            f"{plan.kind} is under way already", text, yes="Stop after this step", no="Let it go on"
+            f"{plan.kind} is under way already",
+            text,
+            yes="Stop after this step",
+            no="Let it go on",
+            holds=lambda: host.running is not None and host.running.id == plan.id,
         )
 
         def answered(stop: bool | None) -> None:

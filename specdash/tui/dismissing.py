@@ -1,4 +1,4 @@
-"""A dialog is left once: a second key or click that was under way leaves nothing else."""
+"""A dialog is left once, by whoever sits here or by whoever asked: nothing else is left with it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ class DismissedOnce(Base):
     Textual would take away whatever is on top at the second time, which is the dashboard itself, and would
     hand the answer to whoever asked for another one.
     """
+
+    _withdrawn = False
+
+    def withdraw(self) -> None:
+        """Nobody wants an answer any more: it is not seen from now on, not even below another screen."""
+        if self.is_active:
+            self.dismiss()
+        else:
+            self._withdrawn = True
+            self.add_class("-withdrawn")
+
+    def on_screen_resume(self) -> None:
+        """What lay above has left; one that was withdrawn meanwhile leaves, too."""
+        if self._withdrawn:
+            self.dismiss()
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
         """Go, with this answer; nothing where this screen is not on top any more."""

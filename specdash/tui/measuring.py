@@ -97,7 +97,7 @@ class Measuring:
 
         board = self._board
         height = 0 if board.has_class("-cramped") else CHART_ROWS["short" if board.short else "tall"]
-        keys = ("bench.run",) if progress.under_way else ("alert.ack", "pane.compare")
+        keys = ("bench.run",) if progress.under_way else ("pane.compare",)
 
         def rows(width: int) -> list[Row]:
             return bench_rows(progress, width, height)
@@ -274,7 +274,7 @@ class Measuring:
 
     def leave(self, then: Callable[[], None]) -> None:
         """Quit; where a benchmark runs, ask first and end it in order."""
-        running = [bench for bench in self._hosts.values() if bench.under_way]
+        running = self._running()
         if not running:
             then()
             return
@@ -287,8 +287,14 @@ class Measuring:
                 self._work(self._end(running, then), "leaving")
 
         self._board.app.push_screen(
-            ConfirmDialog("a benchmark is under way", text, yes="Leave", no="Stay"), left
+            ConfirmDialog(
+                "a benchmark is under way", text, yes="Leave", no="Stay", holds=lambda: bool(self._running())
+            ),
+            left,
         )
+
+    def _running(self) -> list[Bench]:
+        return [bench for bench in self._hosts.values() if bench.under_way]
 
     async def _end(self, running: Sequence[Bench], then: Callable[[], None]) -> None:
         for bench in running:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from specdash.errors import RequestError, SpecdashError
 from specdash.monitor.naming import called, host_in_full
@@ -19,18 +19,16 @@ from specdash.runbooks.doing import Decision, NotAgreed
 from specdash.runbooks.runs import Run, Runs, RunStep, new_run
 from specdash.runbooks.steps import Step
 from specdash.runbooks.telling import as_step
+from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 
 if TYPE_CHECKING:
-    from textual.screen import Screen
-
     from specdash.operations.offers import Operations
     from specdash.session.source import Source
     from specdash.tui.screens.dashboard import Dashboard
 
-_T = TypeVar("_T")
 LOOK_S: Final = 2.0
 """Between two looks for a run that another program has in hand."""
 FRESH_S: Final = 900.0
@@ -285,11 +283,11 @@ class Playing:
             tell(self.source.target, words)
         self._board.flash(row(Span(words, "strong")), 15.0)
 
-    async def _ask(self, dialog: Screen[_T]) -> _T | None:
+    async def _ask(self, dialog: DismissedOnce) -> Any:
         """A dialog's answer; taken away where the question has become needless."""
-        answer: asyncio.Future[_T | None] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
 
-        def answered(value: _T | None) -> None:
+        def answered(value: Any) -> None:
             if not answer.done():
                 answer.set_result(value)
 
@@ -298,8 +296,7 @@ class Playing:
             return await answer
         except asyncio.CancelledError:
             await shown  # a dialog that is taken away before it is there would look for its parts
-            if dialog.is_attached and dialog.is_current:
-                dialog.dismiss(None)
+            dialog.withdraw()
             raise
 
     def _work(self, doing: Coroutine[Any, Any, None], name: str = "runbooks") -> None:

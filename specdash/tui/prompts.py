@@ -9,8 +9,8 @@ import asyncio
 from typing import Any, TypeVar
 
 from textual.app import App
-from textual.screen import Screen
 
+from specdash.tui.screens.dialog import Dialog
 from specdash.tui.screens.dialogs import host_key_dialog, secret_dialog
 
 _T = TypeVar("_T", bound="bool | str | None")
@@ -36,7 +36,7 @@ class ScreenPrompter:
         answer = await self._ask(secret_dialog(question), question)
         return answer or None
 
-    async def _ask(self, dialog: Screen[_T], question: object) -> _T | None:
+    async def _ask(self, dialog: Dialog[_T], question: object) -> _T | None:
         app = self._app
         if app is None or not app.is_running:
             return None
@@ -51,10 +51,5 @@ class ScreenPrompter:
             try:
                 return await answer
             except asyncio.CancelledError:
-                app.call_later(_take_away, dialog)  # after it has come
+                app.call_later(dialog.withdraw)  # after it has come
                 raise
-
-
-def _take_away(dialog: Screen[Any]) -> None:
-    if dialog.is_attached and dialog.is_current:
-        dialog.dismiss(None)

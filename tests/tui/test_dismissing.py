@@ -7,7 +7,7 @@ import pytest
 from textual.screen import Screen
 
 from specdash.tui.palette import SpecdashPalette
-from specdash.tui.screens.dialogs import NoticeDialog
+from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.screens.help import HelpScreen
 from specdash.tui.screens.todo import TodoDialog
 from tests.tui import fakes, states
@@ -40,3 +40,40 @@ async def test_a_dialog_that_is_left_twice_takes_nothing_else_away(over: str, ma
         await settle(pilot)
         assert app.screen is below
         assert answers == []
+
+
+@pytest.mark.parametrize("over", OVER_IT)
+async def test_a_question_that_is_withdrawn_is_seen_no_more_even_below_another_screen(
+    over: str, make_app: Make
+) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        below = ConfirmDialog("below", "a text", yes="Yes", no="No")
+        answers: list[object] = []
+        app.push_screen(below, answers.append)
+        await settle(pilot)
+        dialog: Screen[Any] = OVER_IT[over]()
+        app.push_screen(dialog)
+        await settle(pilot)
+        below.withdraw()
+        await settle(pilot)
+        assert app.screen is dialog, "what lies above is not touched"
+        assert not below.query_one(".dialog").display
+        dialog.dismiss()
+        await settle(pilot)
+        assert app.screen is board
+        assert answers == [None]
+
+
+async def test_a_question_whose_matter_is_over_goes_by_itself(make_app: Make) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        runs = True
+        app.push_screen(ConfirmDialog("a plan", "it runs", yes="Stop", no="Let it go on", holds=lambda: runs))
+        await settle(pilot)
+        assert isinstance(app.screen, ConfirmDialog)
+        runs = False
+        board: Screen[Any] = await settle(pilot)
+        assert app.screen is board

@@ -18,7 +18,7 @@ from tests.tui.actors import (
 )
 from tests.tui.conftest import Make
 from tests.tui.plandialogs import confirm, focused, open_dialog
-from tests.tui.reading import screen_text, settle, until
+from tests.tui.reading import happened, screen_text, settle, until
 
 
 async def test_leaving_during_a_plan_asks_and_the_next_connect_offers_to_go_on(
@@ -61,6 +61,27 @@ async def test_leaving_during_a_plan_asks_and_the_next_connect_offers_to_go_on(
         await until(pilot, "✓ kill sglang:30000")
         assert host.times("TERM", 100) == 1, "what was sent is not sent again"
         assert not host.lives(101)
+
+
+@pytest.mark.parametrize("key", ["q", "K"])
+async def test_a_question_about_a_plan_goes_when_the_plan_is_over(
+    key: str, tmp_path: Path, make_app: Make
+) -> None:
+    clock = HeldClock()
+    host = serving(clock=clock)
+    host.procs[100].obeys = None
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_dialog(pilot, "K")
+        await confirm(pilot)
+        await until(pilot, "◐ kill sglang:30000")
+        await pilot.press(key)
+        await until(pilot, "is under way")
+        assert isinstance(app.screen, ConfirmDialog)
+        clock.go.set()
+        assert await happened(pilot, lambda: app.screen is app.board), "there is nothing to ask any more"
+        await until(pilot, "✓ kill sglang:30000")
+        assert app.is_running
 
 
 async def test_a_cut_off_plan_can_be_forgotten(tmp_path: Path, make_app: Make) -> None:

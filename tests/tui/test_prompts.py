@@ -10,6 +10,7 @@ from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
 from specdash.tui import themes
 from specdash.tui.app import SpecdashApp
 from specdash.tui.prompts import ScreenPrompter
+from specdash.tui.screens.dialogs import NoticeDialog
 from tests.tui import fakes, states
 from tests.tui.reading import screen_text, settle, until
 
@@ -114,6 +115,21 @@ async def test_a_connection_that_gives_up_takes_its_question_away() -> None:
         await pilot.pause()
         await settle(pilot)
         assert "password:" not in screen_text(app)
+
+
+async def test_a_question_that_is_given_up_below_another_screen_is_not_met_again() -> None:
+    app, prompter = asked()
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        question = asyncio.create_task(prompter.secret(PASSWORD))
+        await until(pilot, PASSWORD.prompt)
+        app.push_screen(NoticeDialog("over it", "a text", None))
+        await until(pilot, "over it")
+        question.cancel()
+        await settle(pilot)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert app.screen is board
 
 
 async def test_a_question_that_is_given_up_before_it_is_there_is_taken_away_too() -> None:

@@ -21,6 +21,7 @@ from specdash.tui.measuring import Measuring
 from specdash.tui.pace import Pace, Speed
 from specdash.tui.paint import Row
 from specdash.tui.screens.detail import detail, detail_of_line
+from specdash.tui.screens.dialogs import ConfirmDialog
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.keysnow import keys_now
 from specdash.tui.screens.logkeys import submitted
@@ -171,7 +172,9 @@ class Dashboard(Subject):
         self._show_keys()
         self.ring(self.newest)
         for screen in self.app.screen_stack:
-            if isinstance(screen, Live) and screen.is_mounted:  # one that is only coming looks by itself
+            if (
+                isinstance(screen, (Live, ConfirmDialog)) and screen.is_mounted
+            ):  # one that is only coming looks by itself
                 screen.look()
 
     @property

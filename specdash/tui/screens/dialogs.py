@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from textual import events
@@ -23,11 +24,23 @@ class ConfirmDialog(Dialog[bool]):
     ]
 
     def __init__(
-        self, title: str, text: str, *, yes: str, no: str, lead: str = "tab next · enter presses"
+        self,
+        title: str,
+        text: str,
+        *,
+        yes: str,
+        no: str,
+        lead: str = "tab next · enter presses",
+        holds: Callable[[], bool] = lambda: True,
     ) -> None:
-        """``lead``: how yes is reached, for the frame."""
+        """``lead``: how yes is reached, for the frame. ``holds``: what it asks about is still so."""
         super().__init__(title, text, f"{lead} · esc: {no}")
-        self._yes, self._no = yes, no
+        self._yes, self._no, self._holds = yes, no, holds
+
+    def look(self) -> None:
+        """Whenever the dashboard looks: a question that came too late goes by itself."""
+        if not self._holds():
+            self.withdraw()
 
     def answers(self) -> ComposeResult:
         """Two buttons."""

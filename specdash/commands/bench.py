@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, say, scene, show
+from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, room, say, scene, show
 from specdash.commands.benchload import load_options, loads_of, script_of
 from specdash.commands.benchtold import Lost, run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document, tell, word
@@ -195,7 +195,7 @@ async def carry_out(
     now = host.state.now if host is not None else 0.0
     lasts = partial(how_long, course, known=known, server=server, now=now)
     what = plan(course, made=time.time(), warnings=warnings, lasts=lasts)
-    show(shown(what), given)
+    show(shown(what, room(given)), given)
     if given["dry_run"]:
         if given["json"]:
             click.echo(as_json(what))

@@ -133,7 +133,7 @@ def goes_on(old: Plan, fresh: Plan, now: float) -> bool:
     return bool(wanted & begun)
 
 
-def shown(plan: Plan, room: int | None = None) -> Iterator[str]:
+def shown(plan: Plan, room: int | None) -> Iterator[str]:
     """The plan as a person reads it before saying yes.
 
     Only its commands are folded into ``room``, so that a shell takes them; who prints it folds the rest.

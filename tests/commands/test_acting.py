@@ -70,7 +70,7 @@ async def test_the_hosts_name_must_be_typed_whole(answer: str, done: bool, typis
 
 
 def test_a_plan_is_shown_whole_and_its_text_obeys_nobody() -> None:
-    lines = list(carrying.shown(plan(warnings=("mind \x1b]0;title\x07this",), refusal="no")))
+    lines = list(carrying.shown(plan(warnings=("mind \x1b]0;title\x07this",), refusal="no"), None))
     assert lines == [
         "kill sglang:30000 (pid 1) on t (gpubox)",
         "  1 look",

@@ -143,4 +143,4 @@ def test_of_a_plan_the_commands_can_be_copied_and_the_rest_is_left_to_whoever_pr
     rows = list(shown(plan, 60))
     assert sum(row.strip().startswith("python3 ") and row.endswith(" \\") for row in rows) == 3
     assert f"      {long}" in rows
-    assert all("\\" not in row for row in shown(plan))
+    assert all("\\" not in row for row in shown(plan, None))

@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from specdash.monitor import alerts, causes, polling
-from specdash.monitor.events import happened
+from specdash.monitor import polling
 from specdash.monitor.frames import (
     AnyFrame,
     Ending,
@@ -29,11 +28,11 @@ from specdash.monitor.frames import (
 from specdash.monitor.hearlog import take_log, take_log_state
 from specdash.monitor.learning import interrupt
 from specdash.monitor.limits import Learned
-from specdash.monitor.memory import Around, Backlog, Memory, Rules, ServerMemory
+from specdash.monitor.memory import Backlog, Memory, Rules, ServerMemory
 from specdash.monitor.owners import CardMemory, observe_card, view_of
-from specdash.monitor.portrait import paint
+from specdash.monitor.picture import repaint, unpainted
 from specdash.monitor.roster import belonging, take_processes
-from specdash.monitor.state import HostFacts, HostState, MachineFacts, Server
+from specdash.monitor.state import HostFacts, HostState, MachineFacts
 from specdash.monitor.state import Link as LinkState
 
 MEMORY_STEP_MIB = 64
@@ -42,10 +41,12 @@ MEMORY_STEP_MIB = 64
 SNOOZE_S = 600.0
 """A snoozed alert comes back after so long."""
 
-DEAF_S = 3.0
-"""From so many seconds of silence of a host on, no age of a sign of life is believed to grow."""
+MANY = 16
+"""From so many servers on the news of one alone is painted with the next tick and not at once: a host with
+hundreds, all of which are painted again for each answer of each, is too much for one core."""
 
 _BORN_HERE = (Link, Tick, Note, Ending)
+_OF_ONE = (Http, Log, LogState)
 _NOTES_KEPT = 20
 replace = msgspec.structs.replace
 
@@ -57,29 +58,31 @@ def start(target: str, rules: Rules, given_log: str | None = None) -> Memory:
 
 def observe(memory: Memory, frame: AnyFrame) -> Memory:
     """Take one frame into account."""
-    before, take = memory.picture, _TAKERS.get(type(frame))
+    told, before, take = memory.servers, memory.picture, _TAKERS.get(type(frame))
     if take is not None:
         memory = take(memory, frame)
     if not isinstance(frame, _BORN_HERE):
         memory = replace(memory, heard_at=frame.at)
+    if isinstance(frame, _OF_ONE) and len(memory.servers) >= MANY:
+        return unpainted(memory, told, frame.at)
     # Time never runs back, for a log frame may be older than the tick that overtook it; but the first
     # word of a host tells what its clock says.
     now = frame.at if isinstance(frame, Hello) else max(frame.at, memory.picture.now)
-    return _repaint(memory, now, before)
+    return repaint(memory, now, before)
 
 
 def acknowledge(memory: Memory, key: str) -> Memory:
     """The operator has seen this alert."""
     kept = tuple(alert for alert in memory.alerts if alert.key != key)
     memory = replace(memory, alerts=kept, dismissed={**memory.dismissed, key: memory.picture.now})
-    return _repaint(memory, memory.picture.now, memory.picture)
+    return repaint(memory, memory.picture.now, memory.picture)
 
 
 def snooze(memory: Memory, key: str, seconds: float = SNOOZE_S) -> Memory:
     """The operator has seen this alert and wants to be told again later, if it still holds then."""
     until = memory.picture.now + seconds
     memory = replace(memory, snoozed={**memory.snoozed, key: until})
-    return _repaint(memory, memory.picture.now, memory.picture)
+    return repaint(memory, memory.picture.now, memory.picture)
 
 
 def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
@@ -93,56 +96,6 @@ def learn(memory: Memory, server_key: str, learned: Learned | None) -> Memory:
 def learn_baselines(memory: Memory, found: Mapping[str, int]) -> Memory:
     """What earlier sessions saw idle cards show: from the next sample on they are measured by it."""
     return replace(memory, baselines={**memory.baselines, **found})
-
-
-def _repaint(memory: Memory, now: float, before: HostState) -> Memory:
-    gpus = tuple(card.gpu for _, card in sorted(memory.cards.items()))
-    # While nothing is heard, nothing is known to stand still: the verdict stays the last one. Over a link
-    # that is not there no age of a sign of life is known either: it stays what it was, too.
-    heard_at = memory.heard_at if memory.heard_at is not None else now
-    judged_at = min(now, heard_at + DEAF_S)
-    seen_at = judged_at if memory.picture.old else now
-    around = _around(memory)
-    painted = [
-        paint(
-            server,
-            gpus,
-            seen_at,
-            judged_at,
-            memory.rules,
-            learned=memory.learned.get(server.key),
-            before=memory.drawn.get(server.key),
-            around=around,
-        )
-        for server in memory.servers
-    ]
-    servers = tuple(server for server, _ in painted)
-    portraits = {server.key: server for server in servers}
-    drawn = {server.key: drawn for server, drawn in painted}
-    said, memory = memory.alerts, causes.told(memory, before, portraits, gpus, now)
-    new = [alert for alert in memory.alerts if alert not in said] if memory.alerts is not said else []
-    alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
-    shown = alerts.standing(memory.alerts, memory.snoozed, portraits, now)
-    picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=shown)
-    picture = replace(picture, events=happened(before, picture, new))
-    remembered = tuple(_marked(server, portraits[server.key], now) for server in memory.servers)
-    return replace(memory, servers=remembered, portraits=portraits, drawn=drawn, picture=picture)
-
-
-def _around(memory: Memory) -> Around:
-    host = memory.picture.host
-    hidden = host is not None and host.container is not None and not host.host_pids
-    return Around(kernel=memory.picture.kernel, all_pids=not hidden, asks=host is None or bool(host.python))
-
-
-def _marked(server: ServerMemory, portrait: Server, now: float) -> ServerMemory:
-    """A start that stood still once is no example for others."""
-    stalled = portrait.state == "stalled"
-    if stalled and not server.course.stalled:
-        server = replace(server, course=replace(server.course, stalled=True))
-    if server.stalled == stalled:
-        return server
-    return replace(server, stalled=stalled, resumed_at=server.resumed_at if stalled else now)
 
 
 def _hello(memory: Memory, frame: Hello) -> Memory:

@@ -254,6 +254,8 @@ class Session:
             self._orders.credit(came)  # the file has more bytes than docker's records have text
         elif isinstance(frame, Glimpse) and self._orders.follows(frame.path):
             self._logs.glimpse(frame)
+        if self._memory.picture is before.picture:
+            return  # news of one of many servers: what follows from it comes with the next tick
         if not isinstance(frame, Link) or frame.state == "live":
             self._orders.align(wants(self._memory))
         if self._lessons is not None:

@@ -12,30 +12,14 @@ from specdash.intake.rules import default_rules
 from specdash.intake.taking import take
 from specdash.monitor import observe as observing
 from specdash.monitor import picture
-from specdash.monitor.frames import AnyFrame, Http, Log, Processes
+from specdash.monitor.frames import AnyFrame, Log, Processes
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import MANY, observe, start
 from specdash.monitor.portrait import paint
-from specdash.monitor.samples import Process
+from tests.monitor.crowd import FIRST, answer, crowd
 from tests.monitor.frames_of import hello, run, tick
 
 READY = "INFO:     Application startup complete.\n"
-
-
-def table(at: float, many: int) -> Processes:
-    made = (
-        Process(
-            pid=pid, ppid=1, start=pid, started=0.0, sid=pid, state="S", cpu_s=at, env={}, ports=(pid,),
-            bind="127.0.0.1", argv=("python3", "/v/bin/vllm", "serve", "/models/m", "--port", str(pid)),
-            out=f"/log/{pid}", err=f"/log/{pid}",
-        )
-        for pid in range(1000, 1000 + many)
-    )  # fmt: skip
-    return Processes(at=at, list=tuple(made))
-
-
-def answer(at: float, pid: int, status: int = 200) -> Http:
-    return Http(at=at, server=f"{pid}:{pid}", path="/health", status=status, local_port=40000 + pid)
 
 
 def said(at: float, pid: int, text: str, offset: int) -> Log:
@@ -47,14 +31,14 @@ def said(at: float, pid: int, text: str, offset: int) -> Log:
 
 def a_day(many: int) -> Iterator[AnyFrame]:
     """They come up, answer, write, and the first one ends."""
-    yield from (hello(), table(0.5, many), tick(1.0))
+    yield from (hello(), crowd(0.5, many), tick(1.0))
     for second in range(2, 12):
-        yield table(float(second), many)
-        for pid in range(1000, 1000 + many):
+        yield crowd(float(second), many)
+        for pid in range(FIRST, FIRST + many):
             yield answer(second + 0.3, pid, 503 if pid % 3 else 200)
             yield said(second + 0.4, pid, READY, (second - 2) * len(READY))
         yield tick(second + 0.9)
-    gone = table(12.5, many)
+    gone = crowd(12.5, many)
     yield Processes(at=12.5, list=gone.list[1:])
     yield tick(13.0)
 
@@ -73,20 +57,20 @@ def painted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def host(many: int) -> Memory:
-    return run(hello(), table(0.5, many), tick(1.0))
+    return run(hello(), crowd(0.5, many), tick(1.0))
 
 
 @pytest.mark.parametrize("many", [MANY, 8 * MANY])
 def test_the_news_of_one_costs_one_however_many_there_are(many: int, painted: Counter[str]) -> None:
     memory = host(many)
     painted.clear()
-    observe(observe(memory, answer(1.2, 1003)), said(1.3, 1005, READY, 0))
-    assert painted == {"1003:1003": 1, "1005:1005": 1}
+    observe(observe(memory, answer(1.2, 20003)), said(1.3, 20005, READY, 0))
+    assert painted == {"20003:20003": 1, "20005:20005": 1}
 
 
 def test_it_is_shown_with_the_next_tick() -> None:
     before = host(MANY)
-    heard = observe(before, answer(1.2, 1003))
+    heard = observe(before, answer(1.2, 20003))
     assert heard.picture is before.picture
 
     def answered(memory: Memory) -> list[str]:
@@ -98,12 +82,12 @@ def test_it_is_shown_with_the_next_tick() -> None:
         ]
 
     assert answered(heard) == []
-    assert answered(observe(heard, tick(1.9))) == ["1003:1003"]
+    assert answered(observe(heard, tick(1.9))) == ["20003:20003"]
 
 
 def test_of_a_few_it_is_shown_at_once() -> None:
     before = host(MANY - 1)
-    assert observe(before, answer(1.2, 1003)).picture is not before.picture
+    assert observe(before, answer(1.2, 20003)).picture is not before.picture
 
 
 def test_after_a_tick_nothing_tells_how_often_was_painted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +109,7 @@ def test_an_answer_that_breaks_us_costs_itself_and_not_the_tick_that_would_show_
 
     monkeypatch.setattr(picture, "paint", breaking)
     memory = start("gpubox", default_rules())
-    for frame in (hello(), table(0.5, MANY), tick(1.0), answer(1.2, 1003, 418), tick(2.0)):
+    for frame in (hello(), crowd(0.5, MANY), tick(1.0), answer(1.2, 20003, 418), tick(2.0)):
         memory = take(memory, frame)
     assert memory.picture.now == 2.0
     assert "a http frame could not be understood" in memory.picture.notes[-1]

@@ -15,8 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
-from specdash.monitor.frames import AnyFrame, Http, Processes, Tick  # noqa: E402
-from specdash.monitor.samples import Process  # noqa: E402
+from specdash.monitor.frames import AnyFrame, Tick  # noqa: E402
+from tests.monitor.crowd import FIRST, answer, crowd  # noqa: E402
 from tests.monitor.frames_of import hello  # noqa: E402
 from tests.perf.observe_cost import measure  # noqa: E402
 
@@ -27,32 +27,22 @@ HTTP = 1.5
 """Answers a second of each of its servers."""
 
 
-def crowd(many: int) -> Iterator[AnyFrame]:
+def life(many: int) -> Iterator[AnyFrame]:
     """So many servers that serve."""
     yield hello()
     for second in range(1, SECONDS):
         at = float(second)
-        yield Processes(at=at, list=tuple(_server(20_000 + n, at) for n in range(many)))
-        for n in range(many):
-            key = f"{20_000 + n}:{20_000 + n}"
-            yield Http(at=at + n / many / 2, server=key, path="/health", status=200, local_port=40_000)
+        yield crowd(at, many)
+        yield from (answer(at + n / many / 2, FIRST + n) for n in range(many))
         yield Tick(at=at + 0.9)
-
-
-def _server(port: int, at: float) -> Process:
-    argv = ("python3", "/v/bin/vllm", "serve", "/models/m", "--port", str(port))
-    return Process(
-        pid=port, ppid=1, start=port, started=0.0, sid=port, state="S", argv=argv, cpu_s=at, env={},
-        ports=(port,), bind="127.0.0.1", out=f"/log/{port}", err=f"/log/{port}",
-    )  # fmt: skip
 
 
 def main(numbers: list[int]) -> None:
     """Print the table."""
-    one = {kind: spent / number for kind, (number, spent, _) in measure(crowd(1), 5).items()}
+    one = {kind: spent / number for kind, (number, spent, _) in measure(life(1), 5).items()}
     print(f"{'servers':>8} {'frame':<10}{'µs each':>10}{'x of one':>10}{'% core':>8}")  # noqa: T201
     for many in numbers:
-        for kind, (number, spent, _) in measure(crowd(many), 1).items():
+        for kind, (number, spent, _) in measure(life(many), 1).items():
             rate = HTTP * many if kind == "http" else ONCE.get(kind, 0.0)
             each, more = spent / number, spent / number / one[kind]
             row = f"{many:>8} {kind:<10}{each * 1e6:>10.0f}{more:>10.1f}{each * rate * 100:>8.1f}"

@@ -38,4 +38,5 @@ def test_a_file_that_cannot_be_read_is_named_once_and_without_a_number(tmp_path:
     folder.mkdir()
     with pytest.raises(themes.ThemeError) as error:
         themes.load_file(folder)
-    assert [str(error.value), *keymap.load(folder).problems] == [f"{folder}: a folder, and a plain file is wanted there"] * 2
+    says = f"{folder}: a folder, and a plain file is wanted there"
+    assert [str(error.value), *keymap.load(folder).problems] == [says] * 2

@@ -74,6 +74,8 @@ def _denied(host: str, hop: Hop, login: Login, typed_before: bool) -> LinkError:
     tried = f"offered: {', '.join(login.tried)}" if login.tried else "there was no key to offer"
     if login.answered:
         tried += ", and what was typed"
+    if login.unusable:
+        tried += f"; no private key in {', '.join(login.unusable)}"
     if login.locked:
         tried += f"; not opened: {', '.join(login.locked)} (needs its passphrase)"
     if login.said:

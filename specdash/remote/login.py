@@ -7,6 +7,7 @@ host has said that it would take that key, so nobody types a passphrase for a ke
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,6 +80,8 @@ class Login(asyncssh.SSHClient):
     ) -> None:
         self.verdict: Verdict | None = None
         self.tried: list[str] = ["ssh-agent"] if agent_keys else []
+        self.unusable: list[str] = []
+        """Key files that hold no private key that could be read."""
         self.locked: list[str] = []
         """Encrypted key files that the host would take and that nobody opened."""
         self.wants: str | None = None
@@ -134,6 +137,7 @@ class Login(asyncssh.SSHClient):
         loop = asyncio.get_running_loop()
         passphrase: Any = lambda _file: self._passphrase(path)  # noqa: E731  (asyncssh wants a callable)
         try:
+            # A file that is no private key raises here: asyncssh would have its passphrase asked for.
             if await asyncio.to_thread(_needs_opening_now, path):
                 passphrase = await self._passphrase(path)
             certificates = await asyncio.to_thread(_certificates, self._hop.certificates)
@@ -141,6 +145,8 @@ class Login(asyncssh.SSHClient):
                 asyncssh.load_keypairs, [path], passphrase, certlist=certificates, loop=loop
             )
         except (ValueError, OSError):
+            if short(path) not in self.locked:
+                self.unusable.append(short(path))
             return ()
 
     async def _passphrase(self, path: Path) -> str | None:
@@ -214,29 +220,41 @@ def _certificates(files: Sequence[Path]) -> list[asyncssh.SSHCertificate]:
 
 
 def _needs_opening_now(path: Path) -> bool:
-    """Tell an encrypted file that hides its public half (old PEM without a .pub beside it)."""
+    """Tell an encrypted file that hides its public half (old PEM without a .pub beside it).
+
+    Raises ``ValueError`` or ``OSError`` for what is no private key, or cannot be read.
+    """
     try:
         asyncssh.read_private_key(path)
     except asyncssh.KeyImportError as error:
         if not str(error).startswith("Passphrase"):
-            return False
+            raise
     else:
         return False
+    return not _public_halves(path)
+
+
+def _public_halves(path: Path) -> set[bytes]:
+    """The public key of a key file, and its certificate where the file is one; empty: not to be read."""
+    found = set()
     for half in (path.with_name(path.name + ".pub"), path):
-        try:
-            asyncssh.read_public_key(half)
-        except (ValueError, OSError):
-            continue
-        return False
-    return True
+        for read in (asyncssh.read_public_key, asyncssh.read_certificate):
+            with contextlib.suppress(ValueError, OSError):
+                found.add(read(half).public_data)
+    return found
 
 
-async def agent_keys(path: str | None) -> list[bytes]:
-    """The public halves that the ssh-agent would offer; none where there is no agent."""
-    if not path:
+async def agent_keys(hop: Hop) -> list[bytes]:
+    """The public halves that the ssh-agent offers; with IdentitiesOnly of those files only that are named."""
+    if not hop.agent:
         return []
     try:
-        async with asyncssh.connect_agent(path) as agent:
-            return [pair.public_data for pair in await asyncio.wait_for(agent.get_keys(), _AGENT_LIMIT)]
+        async with asyncssh.connect_agent(hop.agent) as agent:
+            held = [pair.public_data for pair in await asyncio.wait_for(agent.get_keys(), _AGENT_LIMIT)]
     except (OSError, ValueError, asyncssh.Error, asyncio.TimeoutError):
         return []
+    if not hop.identities_only:
+        return held
+    files = [path for path in hop.identities if path.is_file()]
+    named = set().union(*await asyncio.to_thread(lambda: [_public_halves(path) for path in files]))
+    return [key for key in held if key in named]

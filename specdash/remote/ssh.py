@@ -71,9 +71,10 @@ class SshTransport:
         allow: asyncssh.SSHKey | None = None
         while True:
             keys = await self._known(hop)
-            login = Login(hop, keys, self._ring, ask, allow, await agent_keys(hop.agent))
+            offered = await agent_keys(hop)
+            login = Login(hop, keys, self._ring, ask, allow, offered)
             try:
-                connection = await _handshake(hop, keys, login, tunnel)
+                connection = await _handshake(hop, _arguments(hop, keys, login, offered), login, tunnel)
             except asyncssh.HostKeyNotVerifiable as error:
                 verdict = login.verdict
                 if verdict is None or verdict.word != "unknown" or allow is not None:
@@ -124,12 +125,10 @@ class SshTransport:
 
 
 async def _handshake(
-    hop: Hop, keys: HostKeys, login: Login, tunnel: asyncssh.SSHClientConnection | None
+    hop: Hop, arguments: dict[str, Any], login: Login, tunnel: asyncssh.SSHClientConnection | None
 ) -> asyncssh.SSHClientConnection:
     """Connect and log in, within the time limit; a question that is open stops the clock."""
-    connecting = asyncio.ensure_future(
-        asyncssh.connect(hop.host, **_arguments(hop, keys, login), tunnel=tunnel)
-    )
+    connecting = asyncio.ensure_future(asyncssh.connect(hop.host, **arguments, tunnel=tunnel))
     try:
         while True:
             done, _ = await asyncio.wait({connecting}, timeout=hop.timeout)
@@ -141,13 +140,11 @@ async def _handshake(
         connecting.cancel()
 
 
-def _arguments(hop: Hop, keys: HostKeys, login: Login) -> dict[str, Any]:
+def _arguments(hop: Hop, keys: HostKeys, login: Login, offered: list[bytes]) -> dict[str, Any]:
     unset: Any = ()
     authorities = keys.authorities
     # The plain keys are all judged by `login`; asyncssh itself is told only what certificates need.
     known: Any = ([], authorities, keys.revoked if authorities else [])
-    # IdentitiesOnly: of the agent's keys only those whose file is named.
-    only = [path for path in hop.identities if path.is_file()] if hop.identities_only else None
     return {
         **_KEEPALIVE,
         "port": hop.port,
@@ -159,8 +156,9 @@ def _arguments(hop: Hop, keys: HostKeys, login: Login) -> dict[str, Any]:
         "x509_trusted_certs": None,
         "gss_kex": False,  # it would leave the host key unchecked
         "client_keys": iter(()),  # true but empty: neither default keys nor a lack of agent
-        "agent_path": None if only == [] else hop.agent,
-        "agent_identities": only,
+        # Without a key of the agent's to offer it is not asked: asyncssh takes an empty list for all of them.
+        "agent_path": hop.agent if offered else None,
+        "agent_identities": offered,
         "agent_forwarding": False,
         "proxy_command": _proxy(hop.proxy_command),
         "encryption_algs": unset if hop.chosen_ciphers else _GCM_FIRST,

@@ -64,6 +64,7 @@ class Hop:
     alias: str | None
     """HostKeyAlias: the name under which the key is kept."""
     identities: tuple[Path, ...]
+    """Key files to offer; the usual ones only where none is named, as with ``ssh``."""
     certificates: tuple[Path, ...]
     """CertificateFile: certificates that do not lie beside their key."""
     identities_only: bool
@@ -121,7 +122,12 @@ def resolve(target: Target, options: LinkOptions) -> list[Hop]:
             raise TargetError(f"--identity: {wrong}")
         last = hops[-1]
         hops[-1] = replace(last, identities=(options.identity.expanduser(), *last.identities))
+    hops = [replace(hop, identities=hop.identities or _usual_identities()) for hop in hops]
     return [*(replace(hop, jump=True) for hop in hops[:-1]), replace(hops[-1], others=options.others)]
+
+
+def _usual_identities() -> tuple[Path, ...]:
+    return tuple(Path("~/.ssh", name).expanduser() for name in DEFAULT_IDENTITIES)
 
 
 def _hops(target: Target, jump: str | None, files: tuple[Path, ...], depth: int) -> list[Hop]:
@@ -161,7 +167,6 @@ def _hop(target: Target, config: _ClientConfig, files: tuple[Path, ...]) -> Hop:
     global_files = cast("list[str] | None", config.get("GlobalKnownHostsFile"))
     identities = cast("list[str]", config.get("IdentityFile", []))
     timeout = cast("int | None", config.get("ConnectTimeout"))
-    given = [Path(name).expanduser() for name in identities]
     return Hop(
         name=target.text,
         host=target.host,
@@ -173,7 +178,7 @@ def _hop(target: Target, config: _ClientConfig, files: tuple[Path, ...]) -> Hop:
         global_files=_paths(config, _GLOBAL_FILES if global_files is None else global_files),
         hash_names=bool(config.get("HashKnownHosts", False)),
         alias=cast("str | None", config.get("HostKeyAlias")),
-        identities=tuple(given or (Path("~/.ssh", name).expanduser() for name in DEFAULT_IDENTITIES)),
+        identities=tuple(Path(name).expanduser() for name in identities),
         certificates=_paths(config, cast("list[str]", config.get("CertificateFile", []))),
         identities_only=bool(config.get("IdentitiesOnly", False)),
         agent=_agent(config),

@@ -75,6 +75,13 @@ async def test_a_wrong_user_gets_one_clear_line(sshd: Sshd) -> None:
     )
 
 
+async def test_a_file_that_is_no_key_is_named_and_nobody_is_asked_to_open_it(sshd: Sshd) -> None:
+    sshd.client_key, operator = sshd.config, Operator()
+    link = await why_not(sshd, ask=operator)
+    assert f"there was no key to offer; no private key in {sshd.config}" in (link.reason or "")
+    assert [question.kind for question in operator.questions] == ["password"]
+
+
 async def test_too_many_keys_are_explained(start_sshd: StartSshd, tmp_path: Path) -> None:
     server = start_sshd("MaxAuthTries 2")
     server.know()
@@ -132,9 +139,11 @@ async def test_with_identities_only_the_agents_other_keys_are_not_offered(
 
 
 async def test_with_identities_only_and_no_key_the_agent_offers_nothing(sshd: Sshd, ssh_agent: Path) -> None:
-    sshd.client_key = sshd.folder / "no-such-key"
-    link = await why_not(sshd, f"IdentityAgent {ssh_agent}", "IdentitiesOnly yes")
-    assert link.key == "ssh_auth"
+    for file in (sshd.folder / "no-such-key", sshd.config):
+        sshd.client_key = file
+        link = await why_not(sshd, f"IdentityAgent {ssh_agent}", "IdentitiesOnly yes")
+        assert link.key == "ssh_auth"
+        assert "there was no key to offer" in (link.reason or "")
 
 
 async def test_a_method_that_asks_nothing_is_not_tried_again(start_sshd: StartSshd, keys: Keys) -> None:

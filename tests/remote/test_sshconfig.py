@@ -115,7 +115,12 @@ def test_files_that_are_named_must_exist(tmp_path: Path) -> None:
         hops(tmp_path, "", identity=tmp_path / "none")
 
 
-def test_a_named_key_is_offered_first(tmp_path: Path) -> None:
+def test_a_named_key_is_offered_first_and_the_usual_ones_are_not(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.touch()
     assert hops(tmp_path, "IdentityFile /other\n", identity=key)[0].identities == (key, Path("/other"))
+    assert hops(tmp_path, "", identity=key)[0].identities == (key,)
+    jump, box = hops(tmp_path, "", identity=key, jump="outer")
+    assert key not in jump.identities  # as with ssh -J: it is the key of the host
+    assert jump.identities
+    assert box.identities == (key,)

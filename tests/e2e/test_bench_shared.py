@@ -21,7 +21,7 @@ async def test_two_benchmarks_at_once_are_told_before_and_count_neither(tmp_path
         # Long answers: short ones begin and end together, and the log says at each beginning that none runs.
         load = ("--requests", "400", "--output", "1500", "--concurrency", "4")
         first = await bench(config, tmp_path / "anna", *load)
-        await first.says("tok/s, median")
+        await first.says("tok/s · ")
         short = ("--requests", "24", "--output", "32")
         second = await bench(config, tmp_path / "ben", *short, program=("-c", PATIENT))
         await second.says("at the server now, not ours")

@@ -19,6 +19,7 @@ from specdash.monitor.frames import Bench
 from specdash.session.following import Following
 from specdash.session.lessons import place
 from specdash.tui.app import SpecdashApp
+from specdash.tui.screens.overlay import Live
 from tests.measuring.scripted import good_run
 from tests.operations.fakehost import FakeHost, sglang
 from tests.tui import fakes, states
@@ -172,12 +173,39 @@ async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(
         await _back(pilot, "escape")
         assert "B stop " in screen_text(app).splitlines()[-1], "what it does now"
         await pilot.press("4")
-        await until(pilot, "B stops it · space marks")
+        await until(pilot, "B stops it · esc leaves")
         await pilot.press("B")
         text = await until(pilot, "does not count: stopped before its end")
         assert "B stops it" not in text
         assert host.verbs == ["bench", "bench_stop"]
         assert kept() == [("baseline", ("stopped before its end",))]
+
+
+async def test_the_keys_of_the_dashboard_work_from_every_sheet_over_it(
+    make_app: Make, host: BenchHost, tmp_path: Path
+) -> None:
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        for sheet in "45?o":
+            await pilot.press(sheet)
+            while not isinstance(app.screen, Live):
+                await pilot.pause(0.02)
+            if sheet == "4":
+                text = screen_text(app)
+                assert "no run was kept yet: B measures the chosen server" in text
+                assert "space marks" not in text, "there is nothing to mark"
+            await pilot.press("B" if sheet != "o" else "K")
+            await until(pilot, "in this order:")
+            await _back(pilot, "escape")
+        await pilot.press("4")
+        while not isinstance(app.screen, Live):
+            await pilot.pause(0.02)
+        await pilot.press("5")
+        await until(pilot, "nothing to compare yet")
+        await pilot.press("2")
+        assert "benchmarks of" not in await until(pilot, "no alerts")
+    assert host.verbs == []
 
 
 async def test_leaving_ends_it_in_order(make_app: Make, host: BenchHost, tmp_path: Path) -> None:

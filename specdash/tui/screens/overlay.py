@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 
-from specdash.tui.actions import BY_ID
+from specdash.tui.actions import ACTIONS, BY_ID
 from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.paint import Row, dim, row
 from specdash.tui.resizing import NewestSize
@@ -20,18 +20,33 @@ from specdash.tui.widgets.painted import Painted, set_frame
 
 if TYPE_CHECKING:
     from specdash.tui.measuring import Measuring
+    from specdash.tui.screens.dashboard import Dashboard
 
 BENCH = BY_ID["bench.run"]
+_OWN = frozenset({"detail", "evidence", "view.freeze", "pane.next", "quit"})
+"""Keys that a sheet has another use for, or none."""
+ONWARD = tuple(
+    action
+    for action in ACTIONS
+    if action.available
+    and action.id not in _OWN
+    and (action.group in ("view", "server", "program") or action.id.startswith("pane."))
+)
+"""What the dashboard below names at its foot while a sheet lies over it."""
 Say = Callable[[int], Sequence[Row]]
 """What there is to read, for a width."""
 Title = Callable[[], Row]
 
 
 class Live(DismissedOnce, NewestSize, ModalScreen[None]):
-    """A screen over the dashboard that looks again whenever the dashboard does. B stops a benchmark, too."""
+    """A screen over the dashboard that looks again whenever the dashboard does.
+
+    The dashboard's own keys leave it and do there what they say; B stops a benchmark from here.
+    """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(",".join(BENCH.keys), "stop_benchmark", show=False, id=BENCH.id)
+        Binding(",".join(action.keys), f"onward('{action.id}')", show=False, id=action.id)
+        for action in ONWARD
     ]
 
     def look(self) -> None:
@@ -40,13 +55,21 @@ class Live(DismissedOnce, NewestSize, ModalScreen[None]):
     @property
     def measuring(self) -> Measuring | None:
         """The measuring side of the dashboard below."""
-        found = getattr(self.app, "board", None)
-        return found.measuring if found is not None else None
+        return self._board.measuring if self._board is not None else None
 
-    def action_stop_benchmark(self) -> None:
-        """End the benchmark that runs; a new one is asked for on the dashboard."""
-        if self.measuring is not None:
-            self.measuring.stop()
+    @property
+    def _board(self) -> Dashboard | None:
+        return getattr(self.app, "board", None)
+
+    def action_onward(self, id_: str) -> None:
+        """To the dashboard, with its key; a benchmark that runs is ended without leaving."""
+        board = self._board
+        if board is None or (id_ == BENCH.id and board.measuring.stop()):
+            return
+        while board.allows(id_) and isinstance(self.app.screen, Live):
+            self.app.pop_screen()
+        if self.app.screen in (self, board):
+            board.action_run(id_)  # it says so, where that may not be done
 
 
 class Sheet(Painted):

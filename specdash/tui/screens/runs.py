@@ -59,7 +59,8 @@ class RunsScreen(Live):
         """Say what is so now."""
         runs = self.measuring is not None and self.measuring.here.under_way
         stops = row(Span(BENCH.label, "key", BENCH.id), dim(" stops it · ")) if runs else ()
-        keys = row(stops, dim("space marks · d differs · enter all of it · esc leaves"))
+        looks = "space marks · d differs · enter all of it · " if self._newest_first() else ""
+        keys = row(stops, dim(f"{looks}esc leaves"))
         self.query_one(Page).look(row(Span(self._title, "strong")), keys)
 
     @property

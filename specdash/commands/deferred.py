@@ -42,6 +42,11 @@ class DeferredSource:
         """What may be done to it, once it is connected."""
         return self._source.operations if self._source else None
 
+    @property
+    def locked(self) -> str:
+        """Why nothing can be done to it in this view."""
+        return self._source.locked if self._source else "there is no connection yet"
+
     def unlock(self) -> None:
         """Connect again with a full agent."""
         if self._source is None:

@@ -86,9 +86,11 @@ class ReplaySource:
         """Nothing can be done to what is past."""
         return None
 
+    locked = "this is a recording: nothing of it can be acted upon"
+
     def unlock(self) -> None:
         """Never."""
-        raise SpecdashError("this is a recording: nothing of it can be acted upon")
+        raise SpecdashError(self.locked)
 
     @property
     def state(self) -> HostState:

@@ -136,14 +136,20 @@ class Session:
         """The operator ends this server now: its end is no crash."""
         self._take(Ending(at=self.state.now, server=server_key), b"")
 
+    @property
+    def locked(self) -> str:
+        """Why nothing can be done to the host in this view; empty: ``unlock`` helps, or is not needed."""
+        if self._options.watch and not self._options.unlockable:
+            return "--watch only looks: leave (q) and connect without it to act"
+        return "a host without Python can only be looked at" if self.state.by_shell else ""
+
     def unlock(self) -> None:
-        """Connect again with a full agent. Raises ``SpecdashError`` where the command line said --watch."""
-        if not self._options.watch:
-            return
-        if not self._options.unlockable:
-            raise SpecdashError("the command line said --watch: nothing can be done", "connect without it")
-        self._options = replace(self._options, watch=False)
-        self._link.renew(_link_options(self._options).agent)
+        """Connect again with a full agent. Raises ``SpecdashError`` where that must not be."""
+        if self.locked:
+            raise SpecdashError(self.locked)
+        if self._options.watch:
+            self._options = replace(self._options, watch=False)
+            self._link.renew(_link_options(self._options).agent)
 
     @property
     def state(self) -> HostState:

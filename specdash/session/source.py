@@ -28,6 +28,10 @@ class Source(Protocol):
     def operations(self) -> Operations | None:
         """What may be done to it; None where nothing may: a recording, ``--watch``, not connected yet."""
 
+    @property
+    def locked(self) -> str:
+        """Why nothing can be done to it in this view, and how it could; empty: ``unlock`` opens it."""
+
     def unlock(self) -> None:
         """Connect again with a full agent. Raises ``SpecdashError`` where that must not be, with why."""
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SOON_S: Final = 0.3
 """A plan that is prepared within this needs no word about it."""
+READ_S: Final = 10.0
+"""A sentence must be read, not only seen."""
 LONG_S: Final = 10.0
 """Whoever waited so long is told by the bell that it is over."""
 
@@ -120,12 +122,16 @@ class Acting:
     def unlock(self) -> None:
         """``:unlock``: act after all, or say why not."""
         source = self._board.source
-        try:
-            source.unlock()
-        except SpecdashError as error:
-            self._tell("watch only", error)
+        if source.locked:
+            self.refuse()
         else:
+            source.unlock()
             self._board.flash(row(dim("connecting again, with all keys")))
+
+    def refuse(self) -> None:
+        """A key that acts where nothing may be done: say so, and how it could be."""
+        open_ = "this view only watches, by the profile: “unlock” after : gives it all keys"
+        self._board.flash(row(Span(self._board.source.locked or open_, "warn")), READ_S)
 
     def leave(self) -> None:
         """Quit; where a plan runs, ask first."""

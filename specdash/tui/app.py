@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from textual import events
 from textual.actions import SkipAction
 from textual.app import App, ScreenError
 from textual.binding import Binding, BindingType
@@ -42,6 +43,7 @@ from specdash.tui.themes import own_variables
 from specdash.tui.widgets.header import host_name
 
 if TYPE_CHECKING:
+    from specdash.operations.which import Wanted
     from specdash.tui.story import Story
 
 TITLE_EVERY_S = 1.0
@@ -70,7 +72,7 @@ class SpecdashApp(App[int]):
         themes: Mapping[str, Theme] | None = None,
         theme: str = "textual-dark",
         ascii_only: bool = False,
-        prefer: str | None = None,
+        prefer: Wanted | None = None,
         prompter: ScreenPrompter | None = None,
         quiet: bool = False,
         hint: str = "",
@@ -165,6 +167,11 @@ class SpecdashApp(App[int]):
         """Every command by name."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(SpecdashPalette(id="--command-palette"))
+
+    def on_key(self, event: events.Key) -> None:
+        """Nobody else took it: see :meth:`SpecdashPalette.ahead`."""
+        if isinstance(self.screen, SpecdashPalette):
+            self.screen.ahead(event)
 
     def on_command_palette_option_highlighted(self, event: CommandPalette.OptionHighlighted) -> None:
         """A theme is shown while it is looked at in the palette."""

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from textual import events, on
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.widgets import Input
+from textual.worker import Worker, WorkerState
 
 from specdash.monitor.naming import called
 from specdash.sanitise import sanitise
@@ -56,7 +59,8 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
         many = f"all {len(board.state.alerts)} alerts of this host were seen"
         yield Command("acknowledge all", many, partial(acknowledge_all, board), True)
     if board.watch_only:
-        yield Command("unlock", "act after all: connect again with all keys", board.acting.unlock, True)
+        how = board.source.locked or "connect again with all keys"
+        yield Command("unlock", f"to kill, restart, patch, measure: {how}", board.acting.unlock, True)
     else:
         yield from _variants(board)
     for number, choice in enumerate(board.choices):
@@ -81,6 +85,9 @@ class SpecdashPalette(DismissedOnce, NewestSize, CommandPalette):
 
     _highest = 0
     """Rows that the list may have on this screen."""
+    _ahead = ""
+    _pressed = False
+    """Enter came sooner than the list of what was typed: the command in it is meant, no older one."""
 
     def on_mount(self) -> None:
         """Count again whenever the list grows or moves."""
@@ -89,6 +96,51 @@ class SpecdashPalette(DismissedOnce, NewestSize, CommandPalette):
     def on_resize(self) -> None:
         """There is other room."""
         self.call_after_refresh(self._tell)
+
+    def ahead(self, event: events.Key) -> None:
+        """A key that was pressed before the line was there to take it belongs into the line all the same."""
+        if not event.is_printable and (event.key != "enter" or self.focused is not None):
+            return
+        event.stop().prevent_default()
+        self._ahead += event.character or ""
+        if self.focused is not None:
+            self._catch_up()
+
+    def on_descendant_focus(self) -> None:
+        """The line is there."""
+        self._catch_up()
+
+    def _catch_up(self) -> None:
+        typed, self._ahead = self._ahead, ""
+        line = self.query_one(Input)
+        if text := typed.rstrip("\r\n"):
+            line.insert_text_at_cursor(text)
+        if text != typed:
+            self.call_later(line.action_submit)
+
+    @on(Input.Changed)
+    def think_again(self) -> None:
+        """Whoever types on has not chosen."""
+        self._pressed = False
+
+    @on(Input.Submitted)
+    def choose(self, event: Input.Submitted) -> None:
+        """Textual would take from the list of what had been typed before."""
+        if self._looks:
+            event.prevent_default().stop()
+            self._pressed = True
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """The list is that of what was typed."""
+        if self._pressed and event.state is WorkerState.SUCCESS and not self._looks:
+            self._pressed = False
+            self._select_or_command()
+
+    @property
+    def _looks(self) -> bool:
+        """What was typed is being looked for."""
+        mine = (work for work in self.workers if work.node is self)
+        return any(work.group == self._GATHER_COMMANDS_GROUP and not work.is_finished for work in mine)
 
     def _tell(self) -> None:
         known = self.query_one(CommandList)
@@ -119,9 +171,17 @@ class SpecdashCommands(Provider):
         """What fits the typed text."""
         matcher = self.matcher(query)
         for command in self._all():
-            score = matcher.match(f"{command.name} {command.help}")
+            score = rank(query, command) or matcher.match(command.name)
             if score > 0:
                 yield Hit(score, _plain(command.name), command.do, text=command.name, help=command.help)
+
+
+def rank(query: str, command: Command) -> float:
+    """How well what was typed fits: the name begins so, a word of it does, one of the help; 0: none does."""
+    wanted, name = query.casefold().strip(), command.name.casefold()
+    if name.startswith(wanted):
+        return 1000.0
+    return 900.0 if f" {wanted}" in name else 800.0 if f" {wanted}" in f" {command.help.casefold()}" else 0.0
 
 
 def _plain(text: str) -> Content:

@@ -54,7 +54,7 @@ async def test_a_watched_host_gets_its_hands_when_it_is_unlocked_and_not_before(
 
 async def test_what_the_command_line_locked_stays_locked() -> None:
     async with connected(watch=True) as session:
-        with pytest.raises(SpecdashError, match="the command line said --watch"):
+        with pytest.raises(SpecdashError, match="--watch only looks"):
             session.unlock()
         assert session.operations is None
 

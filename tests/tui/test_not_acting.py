@@ -19,14 +19,17 @@ from tests.tui.plandialogs import confirm, focused, open_dialog, to_kill
 from tests.tui.reading import screen_text, settle, until
 
 
-async def test_under_watch_the_keys_do_not_exist_and_unlock_says_why(tmp_path: Path, make_app: Make) -> None:
+async def test_under_watch_a_key_that_acts_says_that_it_does_not_and_so_does_unlock(
+    tmp_path: Path, make_app: Make
+) -> None:
     source = HostSource(serving(), tmp_path, watch_only=True)
     app = make_app(source)
     async with app.run_test(size=(200, 50)) as pilot:
         board = await settle(pilot)
-        for key in "KCRPU":
+        for key in "KCRPUTB":
+            board.flash("")
             await pilot.press(key)
-        await settle(pilot)
+            await until(pilot, " the command line said --watch: nothing can be done")
         assert app.screen is board
         assert source.host.asked == [], "not even looked"
         assert "K kill" not in screen_text(app)
@@ -35,13 +38,26 @@ async def test_under_watch_the_keys_do_not_exist_and_unlock_says_why(tmp_path: P
         assert "act on the server" not in screen_text(app)
         await pilot.press("escape", "colon")
         await pilot.press(*"unlock")
-        await until(pilot, "act after all")
+        await until(pilot, "to kill, restart, patch, measure: the command line said --watch")
+        board.flash("")
         await pilot.press("enter")
-        text = await until(pilot, "the command line said --watch")
-        assert "→ connect without it" in text
-        source.locked = ""
-        await pilot.press("enter")
-        board.acting.unlock()
+        await until(pilot, " the command line said --watch: nothing can be done")
+        assert source.unlocked == 0
+
+
+async def test_what_the_profile_locks_is_unlocked_by_name_and_every_key_says_so(
+    tmp_path: Path, make_app: Make
+) -> None:
+    source = HostSource(serving(), tmp_path, watch_only=True)
+    source.locked = ""
+    app = make_app(source)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("K")
+        await until(pilot, "this view only watches, by the profile: “unlock” after : gives it all keys")
+        assert source.unlocked == 0, "not by a key alone"
+        await pilot.press("colon", *"unlock", "enter")
+        await until(pilot, "connecting again, with all keys")
         assert source.unlocked == 1
 
 

@@ -44,6 +44,7 @@ from specdash.tui.widgets.situation import Panel
 from specdash.tui.widgets.steps import StepsPane
 
 if TYPE_CHECKING:
+    from specdash.operations.which import Wanted
     from specdash.tui.story import Story
 
 FRAME_S = 0.25
@@ -75,7 +76,7 @@ class Dashboard(Subject):
         self,
         sources: Sequence[Source],
         *,
-        prefer: str | None = None,
+        prefer: Wanted | None = None,
         pace: Pace | None = None,
         hint: str = "",
         story: Story | None = None,
@@ -200,16 +201,12 @@ class Dashboard(Subject):
         """This connection may do it."""
         return allowed(BY_ID[id_], watch_only=self.watch_only, probe=self.source.probe)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """What is not built, or not allowed here, does not exist."""
-        if action == "run":
-            return self.allows(str(parameters[0]))
-        return True
-
     def action_run(self, id_: str) -> None:
-        """Do what a key, a click or the palette asks for. The table is asked a second time."""
+        """Do what a key, a click or the palette asks for, or say why that may not be done here."""
         if self.allows(id_):
             HANDLERS[id_](self)
+        else:
+            self.acting.refuse()
 
     def action_detail(self, kind: str, at: int) -> None:
         """All about one thing that was clicked on."""

@@ -63,6 +63,16 @@ FAILURES: dict[str, Failure] = {
         "a firewall may drop the packets, or the host is down",
         retry=True,
     ),
+    "ssh_silent": Failure(
+        "{host}: {what}, but nothing comes from it for {seconds:g} s",
+        "that may be another port than sshd's (--port names it), or the host hangs",
+        retry=True,
+    ),
+    "ssh_slow_login": Failure(
+        "{host}: its sshd answers, but {what} took longer than {seconds:g} s",
+        "the host may be overloaded",
+        retry=True,
+    ),
     "ssh_not_ssh": Failure(
         "{host}: what answers on port {port} does not speak SSH ({detail})",
         "is that the port of sshd? --port names another",
@@ -72,9 +82,10 @@ FAILURES: dict[str, Failure] = {
         "mend it, or name another file with --ssh-config, or use --via-openssh",
     ),
     "ssh_max_startups": Failure(
-        "{host}: sshd closed the connection before the login",
-        "it limits new connections (MaxStartups, PerSourcePenalties) or a firewall cuts them",
+        "{host}: {what} closed the connection before the login",
+        "{advice}",
         retry=True,
+        usual="it limits new connections (MaxStartups, PerSourcePenalties) or a firewall cuts them",
     ),
     "ssh_no_common_algorithm": Failure(
         "{host}: no common algorithm with its sshd ({detail})", "an old sshd may need --via-openssh"

@@ -36,9 +36,9 @@ def explain(
     if isinstance(error, ConnectionRefusedError):
         return failure("ssh_port_refused", **place)
     if isinstance(error, asyncio.TimeoutError):
-        return failure("ssh_timeout", **place, seconds=hop.timeout)
+        return _too_late(host, hop, login)
     if isinstance(error, ConnectionResetError | BrokenPipeError):
-        return failure("ssh_max_startups", host=host)
+        return _closed(host, hop, login)
     if isinstance(error, OSError):
         return failure("ssh_unreachable", **place, detail=error.strerror or detail)
     if isinstance(error, ConfigParseError | ValueError):
@@ -46,8 +46,40 @@ def explain(
     return failure("ssh_connection_dead", host=host, detail=detail)
 
 
+def _too_late(host: str, hop: Hop, login: Login | None) -> LinkError:
+    """Say how far it came in the time that it had."""
+    seconds = hop.timeout
+    if login is None:
+        return failure("ssh_slow_login", host=host, what="opening a session", seconds=seconds)
+    if not login.greeting.connected:
+        return failure("ssh_timeout", host=host, address=hop.hostname, port=hop.port, seconds=seconds)
+    if login.greeting.other:
+        return failure("ssh_not_ssh", host=host, port=hop.port, detail=login.greeting.other)
+    if not login.greeting.is_sshd:
+        taken = "the ProxyCommand runs" if hop.proxy_command else f"port {hop.port} takes the connection"
+        return failure("ssh_silent", host=host, what=taken, seconds=seconds)
+    what = "the login" if login.verdict else "agreeing on encryption"
+    return failure("ssh_slow_login", host=host, what=what, seconds=seconds)
+
+
+def _closed(host: str, hop: Hop, login: Login | None) -> LinkError:
+    """Say who hung up before it was known by its key: only an sshd that spoke is called one."""
+    greeting = login.greeting if login else None
+    if greeting and greeting.other:
+        return failure("ssh_not_ssh", host=host, port=hop.port, detail=greeting.other)
+    if hop.proxy_command:
+        return failure("ssh_proxy_command", host=host, detail=hop.proxy_command)
+    advice = FAILURES["ssh_max_startups"].usual
+    if greeting is None or greeting.is_sshd:
+        return failure("ssh_max_startups", host=host, what="sshd", advice=advice)
+    what = f"whatever listens on port {hop.port}"
+    return failure("ssh_max_startups", host=host, what=what, advice=f"that may be no sshd; else {advice}")
+
+
 def _disconnected(error: asyncssh.DisconnectError, host: str, hop: Hop, login: Login | None) -> LinkError:
     text = error.reason
+    if login is not None and login.greeting.other:
+        return failure("ssh_not_ssh", host=host, port=hop.port, detail=login.greeting.other)
     if isinstance(error, asyncssh.KeyExchangeFailed):
         return failure("ssh_no_common_algorithm", host=host, detail=text)
     if "Too many authentication failures" in text:
@@ -61,9 +93,7 @@ def _disconnected(error: asyncssh.DisconnectError, host: str, hop: Hop, login: L
             return failure(
                 "ssh_connection_dead", host=host, detail=f"the connection broke during the login: {text}"
             )
-        if hop.proxy_command:
-            return failure("ssh_proxy_command", host=host, detail=hop.proxy_command)
-        return failure("ssh_max_startups", host=host)
+        return _closed(host, hop, login)
     return failure("ssh_connection_dead", host=host, detail=text)
 
 

@@ -46,7 +46,7 @@ NO_SUDO = "the agent runs without sudo, other users' processes stay closed to it
 State: TypeAlias = Literal["connecting", "live", "stale", "lost", "refused"]
 
 
-def transport_for(target: Target, options: LinkOptions) -> Transport:
+def transport_for(target: Target, options: LinkOptions, stage: Callable[[str], None]) -> Transport:
     """Choose the carrier. asyncssh is loaded only here, and only when it is the one."""
     if target.local or options.via_openssh:
         from specdash.remote.pipes import LocalTransport, OpenSshTransport
@@ -54,7 +54,7 @@ def transport_for(target: Target, options: LinkOptions) -> Transport:
         return LocalTransport() if target.local else OpenSshTransport(target, options)
     from specdash.remote.ssh import SshTransport
 
-    return SshTransport(target, options)
+    return SshTransport(target, options, stage)
 
 
 class Link:
@@ -91,6 +91,8 @@ class Link:
         self._channel: Channel | None = None
         self._pulse: Pulse | None = None
         self._dead: str | None = None
+        self._stage = ""
+        """How far the attempt to connect is, until that is said."""
         self._gate = Gate()
         self._settled = False
         self._attempt = 0
@@ -146,7 +148,7 @@ class Link:
     async def _connection(self, ask: Prompter | None) -> SpecdashError | None:
         """Live through one connection; says why it ended, None when it was told to stop."""
         self._attempt += 1
-        self._settled, self._dead = False, None
+        self._settled, self._dead, self._stage = False, None, ""
         self._say("connecting")
         self._work = asyncio.ensure_future(self._live(ask))
         try:
@@ -165,8 +167,10 @@ class Link:
         host, options = self.target.text, self._options
         boot = Bootstrap(sudo=options.sudo, interpreters=options.interpreters)
         if self._transport is None:
-            self._transport = transport_for(self.target, options)
+            self._transport = transport_for(self.target, options, self._far)
         channel: Channel = await self._transport.open(boot, ask)
+        by_ssh = options.via_openssh and not self.target.local
+        self._far(f"{'ssh connects' if by_ssh else 'connected'}; looking for Python there")
         try:
             started = await wait_for_magic(channel, boot, host, passwords=self._sudo.asking(ask))
             for text in self._transport.notices():
@@ -177,6 +181,7 @@ class Link:
                 channel.write(parcel(options.block or payload(), {"version": __version__, **options.agent}))
             else:
                 channel = ShellAgent(channel, sudo=options.sudo)
+            self._far("the agent is sent; waiting for its first word")
             await self._follow(channel)
         except asyncio.CancelledError:
             await channel.close()
@@ -283,6 +288,10 @@ class Link:
     def _now(self) -> float:
         return self._host_clock.now(self._clock.monotonic())
 
+    def _far(self, stage: str) -> None:
+        """How far an attempt is. Said with the next tick: one that is quick has nothing to say."""
+        self._stage = stage
+
     # Time
 
     async def _tick_for_ever(self) -> None:
@@ -293,6 +302,9 @@ class Link:
 
     def _second(self) -> None:
         now, wall = self._clock.monotonic(), self._clock.wall()
+        if self.state == "connecting" and self._stage:
+            self._say("connecting", self._stage)
+            self._stage = ""
         if self._pulse is None:
             return
         beat = self._pulse.second(now, wall)

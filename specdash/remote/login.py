@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncssh
 
 from specdash.remote.asking import Prompter, SecretQuestion
+from specdash.remote.greeting import Greeting
 from specdash.remote.hostkeys import HostKeys, Verdict
 from specdash.remote.sshconfig import Hop
 from specdash.sanitise import clean_line
@@ -77,7 +78,9 @@ class Login(asyncssh.SSHClient):
         ask: Prompter | None,
         allow: asyncssh.SSHKey | None = None,
         agent_keys: Sequence[bytes] = (),
+        stage: Callable[[str], None] = lambda _words: None,
     ) -> None:
+        self.greeting = Greeting()
         self.verdict: Verdict | None = None
         self.tried: list[str] = ["ssh-agent"] if agent_keys else []
         self.unusable: list[str] = []
@@ -91,6 +94,7 @@ class Login(asyncssh.SSHClient):
         self.said: list[str] = []
         self.asking = False
         """A question is open: no time limit of ours applies."""
+        self._stage = stage
         self._hop = hop
         self._keys = keys
         self._ring = ring
@@ -103,6 +107,11 @@ class Login(asyncssh.SSHClient):
         """The host refused the last time before it asked anything: it would do so again."""
         self._question: asyncio.Task[Any] | None = None
 
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        """Listen to what comes first."""
+        self._stage("connected; waiting for its sshd to answer")
+        self.greeting.listen(conn, lambda: self._stage("its sshd answers; agreeing on encryption"))
+
     def connection_lost(self, exc: Exception | None) -> None:
         """Take back a question whose answer nobody waits for any more."""
         if self._question:
@@ -111,6 +120,7 @@ class Login(asyncssh.SSHClient):
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
         """Judge the key. Inside the handshake nobody is asked; what was accepted before is one key alone."""
         self.verdict = self._keys.judge(key)
+        self._stage(f"its host key is {self.verdict.word}; logging in as {self._hop.user}")
         accepted = self._allow is not None and key.public_data == self._allow.public_data
         return self.verdict.word == "known" or (self.verdict.word == "unknown" and accepted)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import asyncssh
@@ -33,7 +33,11 @@ _CLOSE_LIMIT = 1.0
 class SshTransport:
     """A host over SSH."""
 
-    def __init__(self, target: Target, options: LinkOptions) -> None:
+    def __init__(
+        self, target: Target, options: LinkOptions, stage: Callable[[str], None] = lambda _words: None
+    ) -> None:
+        """``stage`` is told how far an attempt to connect is."""
+        self._stage = stage
         self._target = target
         self._options = options
         self._ring = KeyRing()
@@ -52,6 +56,7 @@ class SshTransport:
         try:
             for hop in hops:
                 chain.append(await self._connect(hop, chain[-1] if chain else None, ask))
+            self._stage(f"logged in as {hops[-1].user}; opening a session")
             starting = chain[-1].create_process(
                 boot.line, encoding=None, request_pty=False, x11_forwarding=False, send_env=None, env=None
             )
@@ -69,10 +74,19 @@ class SshTransport:
     ) -> asyncssh.SSHClientConnection:
         """Connect one hop; the second round is for a host key that was accepted after the first."""
         allow: asyncssh.SSHKey | None = None
+
+        def stage(words: str) -> None:
+            self._stage(f"jump host {hop.name}: {words}" if hop.jump else words)
+
         while True:
+            stage(
+                f"running the ProxyCommand {hop.proxy_command}"
+                if hop.proxy_command
+                else f"reaching {hop.address}"
+            )
             keys = await self._known(hop)
             offered = await agent_keys(hop)
-            login = Login(hop, keys, self._ring, ask, allow, offered)
+            login = Login(hop, keys, self._ring, ask, allow, offered, stage)
             try:
                 connection = await _handshake(hop, _arguments(hop, keys, login, offered), login, tunnel)
             except asyncssh.HostKeyNotVerifiable as error:

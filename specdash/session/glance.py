@@ -39,7 +39,7 @@ class Glance:
         if link.state == "lost" or (link.state == "connecting" and link.attempt > 1):
             return Outcome(done=True, refused=link.reason or "the connection was lost")
         if link.state not in ("live", "stale"):
-            return self._not_yet(now)
+            return self._not_yet(now, link.reason)
         if state.host is None:
             return Outcome()
         if self._live_since is None:
@@ -49,11 +49,12 @@ class Glance:
             return Outcome(done=True)
         return Outcome(done=age >= LOOK_S and _complete(state) and not _in_doubt(state))
 
-    def _not_yet(self, now: float) -> Outcome:
+    def _not_yet(self, now: float, stage: str | None) -> Outcome:
         if self._began is None:
             self._began = now
         if now - self._began >= CONNECT_S:
-            return Outcome(done=True, refused=f"no answer within {CONNECT_S:.0f} s")
+            so_far = f" (so far: {stage})" if stage else ""
+            return Outcome(done=True, refused=f"no answer within {CONNECT_S:.0f} s{so_far}")
         return Outcome()
 
 

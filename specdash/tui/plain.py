@@ -11,7 +11,7 @@ import msgspec
 from specdash.monitor.alerts import LINK, about
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState
-from specdash.sanitise import clean_line
+from specdash.operations.which import Wanted, absent
 from specdash.tui import say
 from specdash.tui.serverlines import ServerLines
 from specdash.wording import unnamed
@@ -34,7 +34,7 @@ LINK_WORDS = {
 class Narrator:
     """Tells what has changed on one host since the picture before."""
 
-    wanted: str | None = None
+    wanted: Wanted | None = None
     """The server that ``--server`` names, told of alone; it is said at once where there is none."""
     _looked: bool = False
     """Whether there is one is known."""
@@ -51,8 +51,8 @@ class Narrator:
             *self._link_lines(state),
             *_host(before, state),
             *_several(before, state),
-            *(line for server in by_importance(state) for line in self._servers.tell(before, state, server)),
             *missing,
+            *(line for server in by_importance(state) for line in self._servers.tell(before, state, server)),
             *_gone(before, state, whole),
             *_alerts(before, state),
             *_recovered(before, state),
@@ -81,17 +81,15 @@ class Narrator:
         if self.wanted is None or self._looked or state.processes_at is None:
             return
         self._looked = True
-        if not any(server.answers_to(self.wanted) for server in state.servers):
-            names = ", ".join(f"{server.name} (pid {server.pid})" for server in state.servers)
-            here = f"here is {names}" if names else "none runs here"
-            yield f"there is no server {clean_line(self.wanted)}: {here}"
+        if not any(map(self.wanted.means, state.servers)):
+            yield f"{absent(self.wanted, state.servers)}{'; all are told of' if state.servers else ''}"
             self.wanted = None
 
     def _meant(self, state: HostState) -> HostState:
         """The picture without what is about other servers than the wanted one."""
         if self.wanted is None:
             return state
-        servers = tuple(server for server in state.servers if server.answers_to(self.wanted))
+        servers = tuple(server for server in state.servers if self.wanted.means(server))
         others = {server.key for server in state.servers} - {server.key for server in servers}
         alerts = tuple(alert for alert in state.alerts if about(alert.key) not in others)
         events = tuple(event for event in state.events if event.server not in others)
@@ -116,7 +114,7 @@ def _several(before: HostState | None, state: HostState) -> Iterator[str]:
     if state.processes_at is not None and (before is None or before.processes_at is None):
         many = len(state.servers)
         if many > 1:
-            yield f"has {many} servers; --server PORT tells of one alone"
+            yield f"has {many} servers; --server NAME|PORT|PID tells of one alone"
 
 
 def _gone(before: HostState | None, state: HostState, whole: HostState) -> Iterator[str]:
@@ -168,6 +166,8 @@ def farewell(states: Sequence[HostState], *, ends: bool = False) -> list[str]:
     for state in states:
         if state.host is None:
             reason = unnamed(state.target, state.link.reason or "no connection was made")
+            if state.link.state == "connecting" and state.link.reason:
+                reason = f"no connection was made; it was so far: {reason}"
             tried_s = _tried_s(state)
             tried = f"; not reached within {say.age(tried_s)}" if tried_s >= 1 else ""
             lines.append(f"specdash: {state.target}: {reason}{tried}")

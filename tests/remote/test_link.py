@@ -229,6 +229,20 @@ async def test_an_agent_that_never_greets_is_given_up_after_twenty_seconds() -> 
         assert bench.seen.states == ["connecting", "lost"]
 
 
+async def test_a_connection_that_takes_its_time_says_how_far_it_is_and_a_quick_one_nothing() -> None:
+    bench = Bench()
+    bench.transport.greet = False
+    async with running(bench.link):
+        assert [link.reason for link in bench.seen.links] == [None]
+        await bench.clock.pass_(3)
+        assert [link.reason for link in bench.seen.links[1:]] == [
+            "the agent is sent; waiting for its first word"
+        ]
+        bench.transport.channel.hello()
+        await settle()
+        assert (bench.seen.links[-1].state, bench.seen.links[-1].reason) == ("live", None)
+
+
 async def test_what_the_transport_noticed_is_told() -> None:
     bench = Bench()
     bench.transport.notes = ["gpubox: new ED25519 host key SHA256:x accepted"]

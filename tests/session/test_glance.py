@@ -6,7 +6,7 @@ import msgspec
 
 from specdash.monitor.frames import AnyFrame, Gpus, Link, Machine
 from specdash.monitor.polling import HEALTH
-from specdash.session.glance import LOOK_S, PATIENCE_S, Glance
+from specdash.session.glance import CONNECT_S, LOOK_S, PATIENCE_S, Glance
 from tests.monitor.frames_of import hello, http, log, picture, processes, server
 
 SEEN: tuple[AnyFrame, ...] = (
@@ -42,6 +42,14 @@ def test_an_open_port_is_waited_for_until_it_answers_or_has_hung() -> None:
 def test_a_lost_link_ends_the_look_with_its_reason() -> None:
     state = picture(*SEEN, Link(at=2.0, state="lost", reason="box: it broke"))
     assert Glance().judge(state, 100.0).refused == "box: it broke"
+
+
+def test_who_does_not_get_through_says_how_far_he_came() -> None:
+    glance = Glance()
+    slow = picture(Link(at=1.0, state="connecting", reason="its sshd answers; agreeing on encryption"))
+    glance.judge(slow, 100.0)
+    told = glance.judge(slow, 100.0 + CONNECT_S).refused
+    assert told == f"no answer within {CONNECT_S:.0f} s (so far: its sshd answers; agreeing on encryption)"
 
 
 def test_a_stopped_process_is_looked_at_until_it_is_called_a_stall_or_goes_on() -> None:

@@ -7,6 +7,7 @@ import pytest
 from rich.cells import cell_len
 
 from specdash.monitor.state import HostState
+from specdash.operations.which import Wanted
 from specdash.tui.app import SpecdashApp
 from specdash.tui.paint import dim, row
 from specdash.tui.screens.runs import RunsScreen
@@ -247,6 +248,16 @@ async def test_retry_asks_the_source_and_says_so(make_app: Make) -> None:
         assert "connecting again" in screen_lines(app)[-2]
 
 
+async def test_while_it_connects_no_key_is_offered_that_would_connect(make_app: Make) -> None:
+    app = make_app(fakes.source(states.connecting()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "connect" not in screen_lines(app)[-1]
+        await pilot.press("r")
+        await pilot.pause()
+        assert "it is connecting" in screen_lines(app)[-2]
+
+
 async def test_freezing_holds_the_picture_and_letting_go_shows_the_newest(make_app: Make) -> None:
     source = fakes.source(states.loading())
     app = make_app(source)
@@ -359,12 +370,12 @@ async def test_ascii_alone_and_nothing_else_is_painted(make_app: Make) -> None:
 
 
 async def test_a_server_asked_for_that_is_not_there_is_told_with_those_that_are() -> None:
-    app = SpecdashApp([fakes.source(states.two_servers())], prefer="sglang:9")
+    app = SpecdashApp([fakes.source(states.two_servers())], prefer=Wanted("sglang:9"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        assert "no server sglang:9: here are sglang:30000, vllm:8000: the first is shown" in screen_text(app)
+        assert "no server sglang:9 here: sglang:30000, vllm:8000" in screen_text(app)
         assert "▸sglang:30000" in screen_text(app)
-    app = SpecdashApp([fakes.source(states.two_servers())], prefer="8000")
+    app = SpecdashApp([fakes.source(states.two_servers())], prefer=Wanted("8000"))
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)

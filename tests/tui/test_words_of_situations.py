@@ -9,7 +9,7 @@ import pytest
 from rich.cells import cell_len
 
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
-from specdash.monitor.signs import NOT_COUNTED, until_stalled
+from specdash.monitor.signs import NOT_COUNTED, in_words, until_stalled
 from specdash.monitor.state import HostState, Link
 from specdash.monitor.words import Says
 from specdash.tui.actions import ACTIONS
@@ -20,7 +20,7 @@ from specdash.tui.widgets.glyphs import evidence_mark
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.linkpanels import link_panel, lost_row, over_row
 from specdash.tui.widgets.sentence import sentence_rows
-from specdash.tui.widgets.situation import panel_for
+from specdash.tui.widgets.situation import SOON_S, panel_for
 from tests.tui import pieces, states
 from tests.tui.words import STATES, WIDTHS, first, lines, panel
 
@@ -37,6 +37,13 @@ def test_each_situation_says_what_is_going_on() -> None:
     assert "no inference server is running here" in nothing
     assert "GPU 1: 74.2 GiB are held by no process that can be seen" in nothing
     assert "--log PATH" in nothing
+
+
+def test_a_slow_connection_says_how_far_it_is_and_how_long_it_takes() -> None:
+    link = Link(state="connecting", since=0.0, reason="its sshd answers; agreeing on encryption")
+    slow = msgspec.structs.replace(states.connecting(), link=link, now=8.0)
+    assert panel(slow).startswith("connecting to root@gpubox · 8 s\n")
+    assert "its sshd answers; agreeing on encryption" in panel(slow)
 
 
 def test_before_the_list_of_processes_has_come_nobody_says_that_there_is_no_server() -> None:
@@ -139,6 +146,27 @@ def test_a_suspect_past_its_limit_is_not_promised_to_be_called_at_it() -> None:
     others_move = msgspec.structs.replace(verdict, since_s=3.0)
     assert until_stalled(others_move) == "called stalled after 2:00 without progress · 3 s so far"
     assert until_stalled(msgspec.structs.replace(verdict, limit_s=None)) == ""
+
+
+def test_what_nobody_can_say_has_its_reasons_and_they_do_not_flash_up_at_first() -> None:
+    reason = Reason(signal="log", value="empty so far", age_s=None, says="unknown")
+    verdict = Verdict(word="unknown", since_s=None, limit_s=None, reasons=(reason,))
+    server = pieces.server(state="unknown", verdict=verdict)
+    state = pieces.picture(servers=(server,))
+    met = state.now - (state.link.since or 0.0)
+    assert met >= SOON_S
+    assert "why its state is not known" in panel(state)
+    assert "log   empty so far" in panel(state)
+    at_once = msgspec.structs.replace(state, link=msgspec.structs.replace(state.link, since=state.now - 1))
+    assert panel_for(at_once, server) is None
+
+
+def test_what_came_last_is_never_told_without_its_time() -> None:
+    growth = Reason(signal="memory", value=f"last growth{NOT_COUNTED}", age_s=0.3, says="flat")
+    assert in_words(growth) == "last growth 0 s ago (does not count here)"
+    assert in_words(msgspec.structs.replace(growth, age_s=89.0)) == (
+        "last growth 1:29 ago (does not count here)"
+    )
 
 
 def test_no_panel_while_all_is_well() -> None:

@@ -176,8 +176,8 @@ def acknowledge_all(board: Dashboard) -> None:
 
 def _retry(board: Dashboard) -> None:
     board.source.refresh()
-    live = board.state.link.state in ("live", "stale")
-    board.flash(row(dim("looking again" if live else "connecting again")))
+    told = {"live": "looking again", "stale": "looking again", "connecting": "it is connecting"}
+    board.flash(row(dim(told.get(board.state.link.state, "connecting again"))))
 
 
 def _help(board: Dashboard) -> None:

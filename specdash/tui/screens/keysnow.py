@@ -65,12 +65,12 @@ def _lets_go(board: Dashboard) -> bool:
 
 
 def idle(board: Dashboard) -> frozenset[str]:
-    """Ids of keys that would find nothing: no error to go to, nothing to reconnect to or to put away."""
+    """Ids of keys that would find nothing: no error to go to, nothing to put away or to connect to again."""
     buffer = board.source.log(board.server.key) if board.server is not None else None
     out = set()
     if buffer is None or not buffer.errors:
         out |= {"log.error", "log.error_previous"}
-    if board.state.over is not None:
+    if board.state.over is not None or board.state.link.state == "connecting":
         out.add("conn.retry")
     if not (board.state.alerts or board.acting.here.ended is not None or board.another_waits):
         out.add("alert.ack")

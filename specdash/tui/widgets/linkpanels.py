@@ -26,6 +26,7 @@ _REFUSED: Final = {
     "ssh_auth_agent": "{host} does not let us in",
     "ssh_2fa": "{host} asks for a second proof again",
     "ssh_login_timeout": "the login took too long",
+    "ssh_not_ssh": "what answers there is no sshd",
     "ssh_config_divergence": "the ssh configuration cannot be used",
     "ssh_no_python": "{host} has no Python",
 }
@@ -33,7 +34,7 @@ _UNREACHED: Final = {
     "ssh_no_address": "there is no address for {host}",
     "ssh_port_refused": "{host} answers, but no sshd does",
     "ssh_jump_forward": "the jump host does not lead to {host}",
-    "ssh_max_startups": "the sshd of {host} hangs up at once",
+    "ssh_max_startups": "{host} hangs up at once",
     "ssh_proxy_command": "the ProxyCommand to {host} ends",
 }
 UNSENT: Final = frozenset({"ssh_host_key_changed", "ssh_host_key_revoked", "ssh_unknown_host"})
@@ -50,7 +51,9 @@ def link_panel(state: HostState) -> Panel | None:
 
 
 def connecting(state: HostState) -> Panel:
-    """The first seconds."""
+    """The first seconds; where they become many, how far it is."""
+    since = state.link.since
+    tried_s = state.now - since if since is not None else 0.0
 
     def rows(width: int) -> list[Row]:
         out = text_rows("Keys, agent and jump hosts come from your ssh configuration, as with ssh.", width)
@@ -61,7 +64,8 @@ def connecting(state: HostState) -> Panel:
             out += [(), *text_rows(state.link.reason, width, "strong")]
         return [*out, (), *key_rows(("quit", "gives up"))]
 
-    return Panel(row(Span(f"connecting to {state.target}", "strong")), rows, whole=True)
+    long = dim(f" · {say.age(tried_s)}") if tried_s >= 2 else ()
+    return Panel(row(Span(f"connecting to {state.target}", "strong"), long), rows, whole=True)
 
 
 def refused(state: HostState) -> Panel:

@@ -89,12 +89,21 @@ class Phase(object):
         return len(self._due)
 
     def left_s(self, now: float) -> "float | None":
-        """Seconds until all are through, at the pace of those that are; None before the first of them."""
+        """Seconds until the run is through, at the pace of what has ended; None before the first of that.
+
+        A warm-up has the measured part behind it, whose requests are like its own.
+        """
         ended = self.done + self.failed
         if not ended:
             return None
         took, since = self.ended_at - self.began, now - self.ended_at
-        return seconds_left(took, since, ended, len(self.live), self.total)
+        left = seconds_left(took, since, ended, len(self.live), self.total)
+        plan, most = self.plan, float("inf") if self.plan.duration is None else float(self.plan.duration)
+        if self.name != "warmup":
+            return min(left, max(0.0, self.began + most - now))
+        return left + min(
+            most, float(plan.requests / plan.rate if plan.rate else plan.requests * took / ended)
+        )
 
     def stop(self, kind: str = "cancelled", says: str = "stopped") -> None:
         """End everything now; every connection is closed."""

@@ -152,7 +152,7 @@ class Tick(Event, frozen=True, kw_only=True):
     itl_ms: float | None = None
     """Mean so far: (last - first) / tokens after the first chunk, of requests that have ended."""
     left_s: float | None = None
-    """Time until the end at the pace so far."""
+    """Time until the end of the run at the pace so far; in the warm-up with the measured part behind it."""
     cpu_pct: float = 0.0
     """Our own CPU in the last second, of one core."""
     lag_ms: float = 0.0

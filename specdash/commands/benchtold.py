@@ -132,11 +132,11 @@ def say_next(runs: Sequence[Measured]) -> None:
 
 
 def live_words(progress: Progress) -> str:
-    """``run 2 of 5 · 84.2 tok/s, this run 82.5 · TTFT 52 ms · 4 running · 12 of 32 · 0:18 left``."""
+    """``benchmark 2 of 5 · 84.2 tok/s, this run 82.5 · 4 running · 12 of 32 requests · 0:18 left``."""
     from specdash.bench.words import rate
 
     tick = progress.tick
-    parts = [f"run {progress.run} of {progress.runs}"]
+    parts = [f"benchmark {progress.which}".rstrip()]
     if progress.link is not None:
         return f"{parts[0]} · {LOST}"
     if progress.line:
@@ -154,7 +154,7 @@ def live_words(progress: Progress) -> str:
         even = f" (break-even {progress.break_even:.2f})" if progress.break_even is not None else ""
         parts.append(f"accept {progress.accept_length:.2f}{even}")
     if tick is not None:
-        parts += [f"{tick.running} running", f"{tick.done} of {tick.total}"]
+        parts += [f"{tick.running} running", f"{tick.done} of {tick.total} requests"]
         parts += [f"{tick.failed} failed"] if tick.failed else []
     if progress.state == "stopping":
         parts.append("stopping")

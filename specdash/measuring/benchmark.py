@@ -115,11 +115,12 @@ class Benchmark:
                     tick=None,
                     speed=(),
                     so_far=None,
+                    takes_s=None,
                     line="",
                     **beside,
                 )
                 run = await self._one(load)
-                self._tell(done=(*self.progress.done, run), tick=None, state="starting")
+                self._tell(done=(*self.progress.done, run), tick=None, takes_s=None, state="starting")
                 if run.run.error is not None:
                     raise SpecdashError(f"nothing could be measured: {run.run.error}")
         except SpecdashError as error:

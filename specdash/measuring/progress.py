@@ -37,6 +37,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     so_far: float | None = None
     """Output tokens a second of this run so far: the headline of its requests that have ended, by the rule of
     a kept run. None: none has ended yet."""
+    takes_s: float | None = None
+    """All of this run with its warm-up, as it was last reckoned; None: nothing of it tells."""
     done: tuple[Measured, ...] = ()
     line: str = ""
     """The last line that a command of the operator's own has printed; remote text, cleaned."""
@@ -60,6 +62,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
         return self.state not in ("done", "failed")
 
     @property
+    def which(self) -> str:
+        """``2 of 5``: which run of this benchmark is at work. ``run 12`` is a number of the history alone."""
+        return f"{self.run} of {self.runs}" if self.run and self.runs > 1 else ""
+
+    @property
     def now_tok_s(self) -> float | None:
         """Output tokens of the last second."""
         return self.speed[-1] if self.speed else None
@@ -78,23 +85,55 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """How much of all runs is through, 0 to 1."""
+        """How much of all runs is through, 0 to 1; a warm-up is a part of its run. It never goes back."""
         if not self.under_way:
             return 1.0
-        inside = self.tick.done / self.tick.total if self.tick and self.tick.total else 0.0
-        return min(1.0, (max(0, self.run - 1) + min(1.0, inside)) / max(1, self.runs))
+        return min(1.0, (self._through + self._inside) / max(1, self.runs))
+
+    @property
+    def _through(self) -> int:
+        """Runs before the one at work; after its end that one, too."""
+        return max(len(self.done), self.run - 1)
+
+    @property
+    def _inside(self) -> float:
+        """How much of the run at work is through."""
+        tick = self.tick
+        if tick is None or not tick.total:
+            return 0.0
+        warm = self.load.warmups if self.load is not None else 0
+        ended = tick.done + tick.failed
+        if tick.phase == "warmup":
+            all_of_it = warm + self.load.requests if self.load is not None else tick.total
+            return min(warm, ended) / max(1, all_of_it)
+        return min(1.0, (warm + ended) / (warm + tick.total))
 
     @property
     def left_s(self) -> float | None:
         """Seconds until all runs are through, at the pace so far; None before that can be said."""
-        if not self.under_way or self.tick is None or self.tick.left_s is None:
+        if not self.under_way or self.state == "stopping":
             return None
-        each = [run.run.duration_s for run in self.done] or [self.tick.t + self.tick.left_s]
-        return self.tick.left_s + (self.runs - self.run) * sum(each) / len(each)
+        each = [whole_s(run) for run in self.done]
+        mean = sum(each) / len(each) if each else None
+        mine = self.takes_s if self.takes_s is not None else mean
+        if mine is None:
+            return None
+        gone = self.tick.t if self.tick is not None else 0.0
+        further = self.runs - self._through - 1
+        return max(0.0, mine - gone) + further * (mean if mean is not None else mine)
+
+
+def whole_s(run: Measured) -> float:
+    """What a run took with its warm-up, whose requests are like the measured ones."""
+    warm = run.workload.warmups if run.workload is not None else 0
+    return run.run.duration_s * (1 + warm / max(1, run.run.requests))
 
 
 def ticked(progress: Progress, tick: Tick, so_far: float | None = None) -> Progress:
     """One second later. ``so_far``: see :class:`Progress`."""
+    # A warm-up tells less of a run than runs that are through do.
+    if tick.left_s is not None and (tick.phase == "run" or not progress.done):
+        progress = msgspec.structs.replace(progress, takes_s=tick.t + tick.left_s)
     if tick.phase == "warmup":
         return msgspec.structs.replace(progress, tick=tick, state="warming up")
     state: State = "stopping" if progress.state == "stopping" else "measuring"

@@ -11,6 +11,7 @@ from specdash.errors import SpecdashError
 from specdash.monitor.naming import called, host_in_full
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
+from specdash.tui.screens.keysnow import gone_wrong
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.situation import Panel
 
@@ -61,7 +62,8 @@ class Measuring:
     def __init__(self, board: Dashboard) -> None:
         self._board = board
         self._hosts = {id(source): Bench(source) for source in board.sources}
-        self._offered: dict[str, Offering] = {}
+        self._panel: Panel | None = None
+        """As last made: it may be on the screen, or something else has the word."""
         self.compared = False
         """Variants were looked at side by side."""
 
@@ -98,11 +100,19 @@ class Measuring:
         board = self._board
         height = 0 if board.has_class("-cramped") else CHART_ROWS["short" if board.short else "tall"]
         keys = ("bench.run",) if progress.under_way else ("pane.compare",)
+        below = bench_below(progress, away=gone_wrong(board) is None)
 
         def rows(width: int) -> list[Row]:
             return bench_rows(progress, width, height)
 
-        return Panel(row(bench_title(progress), self._made_up()), rows, bench_below(progress), keys=keys)
+        self._panel = Panel(row(bench_title(progress), self._made_up()), rows, below, keys=keys)
+        return self._panel
+
+    @property
+    def waits(self) -> bool:
+        """The figures of one that has ended stand on the screen, until they are put away."""
+        ended = self.here.benchmark is not None and not self.here.under_way
+        return ended and self._panel is not None and self._board.panel is self._panel
 
     def _made_up(self) -> Row:
         """Figures of a simulated host say so wherever they stand."""
@@ -118,12 +128,9 @@ class Measuring:
 
         return bench_line(progress, width)
 
-    def acknowledge(self) -> bool:
-        """Put the outcome away; False where there is none."""
-        if self.here.benchmark is None or self.here.under_way:
-            return False
+    def acknowledge(self) -> None:
+        """Put the outcome away."""
         self.here.benchmark = None
-        return True
 
     # ------------------------------------------------------------------ keys
 
@@ -246,7 +253,7 @@ class Measuring:
 
         def rows(width: int) -> list[Row]:
             from specdash.bench.table import tables
-            from specdash.tui.widgets.benchrows import compare_rows
+            from specdash.tui.widgets.runrows import compare_rows
 
             found = tables(self._mine(here), baseline=baseline(), history=here.known)
             return compare_rows(found[::-1], width)  # the newest load first

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
-from specdash.agent.loadphase import seconds_left
+from specdash.agent.loadphase import Phase, seconds_left
 
 
 def test_what_is_left_runs_down_between_two_ends() -> None:
@@ -25,3 +28,28 @@ def test_streams_side_by_side_share_the_time(since: float, left: float) -> None:
 
 def test_the_last_ones_leave_nothing_behind_them() -> None:
     assert seconds_left(40.0, 55.0, 3, 1, 4) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("asked", "left"),
+    [({}, 50.0), ({"rate": 0.1}, 50.0), ({"duration": 12.0}, 22.0), ({"rate": 0.5, "duration": 90.0}, 18.0)],
+)
+def test_a_warm_up_has_the_measured_part_behind_it(asked: dict[str, float], left: float) -> None:
+    """One of two has ended, after 10 s; four are to be measured."""
+    plan = {"seed": 0, "rate": None, "streams": 1, "requests": 4, "duration": None, **asked}
+    body = SimpleNamespace(**plan, body=lambda number, name: b"x")
+    nobody: Any = None
+    phase = Phase(body, nobody, "warmup", 2, nobody, nobody, nobody)
+    assert phase.left_s(phase.began + 5.0) is None
+    phase.done, phase.ended_at = 1, phase.began + 10.0
+    assert phase.left_s(phase.ended_at) == pytest.approx(left)
+
+
+def test_no_more_time_is_left_than_was_asked_for() -> None:
+    plan = SimpleNamespace(
+        seed=0, rate=None, streams=1, requests=100, duration=30.0, body=lambda number, name: b"x"
+    )
+    nobody: Any = None
+    phase = Phase(plan, nobody, "run", 100, nobody, nobody, nobody)
+    phase.done, phase.ended_at = 1, phase.began + 10.0
+    assert phase.left_s(phase.ended_at) == pytest.approx(20.0)

@@ -88,7 +88,7 @@ def test_a_terminal_that_cannot_go_back_in_a_line_gets_lines(
     monkeypatch.setenv("TERM", term)
     err = do(Scripted(good_run()))[2]
     assert ("\x1b" in err, "\r" in err) == (in_place, in_place)
-    assert "run 1 of 1" in err
+    assert "benchmark · " in err
 
 
 def test_before_it_asks_it_says_how_long_it_will_take_and_by_what(do: Do) -> None:
@@ -276,11 +276,11 @@ def test_the_live_line() -> None:
     )
     progress = Progress(
         host="h", name="n", variant="v", state="measuring", run=2, runs=2, tick=tick, speed=(80.0, 84.2),
-        so_far=82.1, accept_length=2.41, break_even=3.3,
+        so_far=82.1, takes_s=21.2, accept_length=2.41, break_even=3.3,
     )  # fmt: skip
     assert live_words(progress) == (
-        "run 2 of 2 · 84.2 tok/s, this run 82.1 · TTFT 52 ms · ITL 11.8 ms · accept 2.41 (break-even 3.30)"
-        " · 4 running · 12 of 32 · 1 failed · 0:18 left"
+        "benchmark 2 of 2 · 84.2 tok/s, this run 82.1 · TTFT 52 ms · ITL 11.8 ms"
+        " · accept 2.41 (break-even 3.30) · 4 running · 12 of 32 requests · 1 failed · 0:18 left"
     )
 
 

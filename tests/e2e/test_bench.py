@@ -42,7 +42,7 @@ async def _bench(
     )
     if stop_after:
         assert process.stderr is not None
-        while not (line := await process.stderr.readline()).startswith(b"run 1 of 1"):
+        while not (line := await process.stderr.readline()).startswith("benchmark ·".encode()):
             assert line, "it ended before it was stopped"
         enough = _answered(simulation) + stop_after
         await asyncio.wait_for(until(lambda: _answered(simulation) >= enough), LIMIT_S)

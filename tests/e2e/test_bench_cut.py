@@ -118,7 +118,7 @@ async def measuring(tmp_path: Path) -> AsyncIterator[tuple[Operator, SpecdashApp
 async def test_a_command_hears_later_what_was_measured_while_the_link_was_cut(tmp_path: Path) -> None:
     async with serving(tmp_path) as (simulation, wire, config):
         command = await bench(config, tmp_path, "--requests", "100", "--output", "16", "--warmup", "1")
-        await command.says("run 1 of 1")
+        await command.says("benchmark ·")
         (generator,) = loads(simulation)
         wire.cut()
         await command.says("the link is lost")
@@ -138,7 +138,7 @@ async def test_a_load_that_nobody_can_end_any_more_is_ended_by_whoever_measures_
     async with serving(tmp_path) as (simulation, wire, config):
         many = ("--requests", "5000", "--output", "16")
         command = await bench(config, tmp_path, *many, program=("-c", IMPATIENT))
-        await command.says("run 1 of 1")
+        await command.says("benchmark ·")
         wire.cut()
         code, document, told = await command.end()
         assert (code, document["runs"]) == (NO_CONNECTION, []), told
@@ -147,7 +147,7 @@ async def test_a_load_that_nobody_can_end_any_more_is_ended_by_whoever_measures_
         (left,) = loads(simulation)
         wire.mend()
         command = await bench(config, tmp_path, *many)
-        await command.says("run 1 of 1")
+        await command.says("benchmark ·")
         (ours,) = loads(simulation)
         assert ours != left
         command.process.send_signal(signal.SIGKILL)
@@ -201,7 +201,7 @@ async def test_a_campaign_goes_on_over_a_cut_link(tmp_path: Path) -> None:
         for launch in ("launch 1 of 2", "launch 2 of 2"):
             await command.says(launch)
             command.said.clear()
-            await command.says("run 1 of 1")
+            await command.says("benchmark ·")
             wire.cut()
             await command.says("the link is lost")
             wire.mend()

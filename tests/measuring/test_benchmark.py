@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import Sequence
 
 import msgspec
@@ -57,12 +58,43 @@ async def test_progress_tells_how_far_and_how_long_still() -> None:
     states_ = list(dict.fromkeys(each.state for each in seen))
     assert states_ == ["starting", "warming up", "measuring", "done"]
     inside = [each for each in seen if each.run == 2 and each.state == "measuring"]
-    assert inside[0].share == pytest.approx(0.625)
+    assert inside[0].share == pytest.approx((1 + 3 / 6) / 2), "two of its six requests warmed up"
     assert inside[0].left_s == pytest.approx(3.0), "no further run"
     first = next(each for each in seen if each.run == 1 and each.state == "measuring")
     assert first.left_s == pytest.approx(3.0 + 5.04, abs=0.01)
     assert (seen[-1].share, seen[-1].left_s) == (1.0, None)
     assert seen[-1].median_tok_s is not None
+
+
+async def test_the_share_never_goes_back_and_the_time_left_is_that_of_all_runs_from_the_warm_up_on() -> None:
+    """Two requests warm up and four are measured, 1.04 s each; the generator reckons to the run's end."""
+    warm = [
+        Tick(t=0.9, phase="warmup", running=1, total=2),
+        Tick(t=1.04, phase="warmup", done=1, running=1, total=2, left_s=5 * 1.04),
+        Tick(t=2.08, phase="warmup", done=2, total=2, left_s=4 * 1.04),
+        Tick(t=2.1, done=0, running=1, total=4),
+    ]
+    events = good_run()
+    at = 2.08
+    for number, event in enumerate(events):
+        if isinstance(event, Tick) and event.phase == "run":
+            at += 1.04
+            events[number] = msgspec.structs.replace(event, t=at, left_s=(4 - event.done) * 1.04)
+    run = [event for event in events if not (isinstance(event, Tick) and event.phase == "warmup")]
+    run[1:1] = warm
+    seen: list[Progress] = []
+    benchmark = Benchmark(course(3), Scripted(run, run, run), keep=Kept().keep)
+    benchmark.subscribe(lambda: seen.append(benchmark.progress))
+    await benchmark.run()
+    shares = [each.share for each in seen]
+    assert shares == sorted(shares)
+    told = [each.left_s for each in seen if each.under_way]
+    first = next(at for at, left in enumerate(told) if left is not None)
+    assert seen[first].state == "warming up"
+    left = [seconds for seconds in told[first:] if seconds is not None]
+    assert len(left) == len(told[first:]), "once it is known it stays known"
+    assert left[0] == pytest.approx(17 * 1.04)
+    assert all(later <= earlier + 0.2 for earlier, later in itertools.pairwise(left)), left
 
 
 async def test_what_is_shown_of_a_run_at_work_is_what_is_kept_of_it_and_never_a_median_of_its_seconds() -> (

@@ -141,7 +141,7 @@ def measuring(folder: Path) -> Scene:
         await open_dialog(pilot, "B")
         pilot.app.screen.query_one("#go").focus()
         await pilot.press("enter")
-        await until(pilot, "run 1 of 3 · measuring")
+        await until(pilot, "1 of 3 · measuring")
         await settle(pilot)
 
     return Scene(app_over(Dressed.over(HostSource(host, folder), stories.alone())), before)

@@ -19,10 +19,9 @@ from specdash.tui.widgets.benchrows import (
     bench_line,
     bench_rows,
     bench_title,
-    compare_rows,
-    run_rows,
     speed_chart,
 )
+from specdash.tui.widgets.runrows import compare_rows, run_rows
 from tests.bench.test_table import measured, story
 
 TICK = Tick(
@@ -40,6 +39,7 @@ LIVE = Progress(
     tick=TICK,
     speed=(60.0, 80.0, 82.0, 84.2),
     so_far=81.0,
+    takes_s=48.2,
     accept_length=2.41,
     break_even=3.32,
     steps=3,
@@ -52,7 +52,7 @@ def said(rows: Sequence[Row]) -> str:
 
 
 def test_the_panel_says_now_this_run_baseline_latency_acceptance_and_what_is_left() -> None:
-    assert text_of(bench_title(LIVE)) == "◐ benchmark of eagle3-3  run 2 of 5 · measuring"
+    assert text_of(bench_title(LIVE)) == "◐ benchmark of eagle3-3  2 of 5 · measuring"
     assert "B stops it" in text_of(bench_below(LIVE))
     lines = said(bench_rows(LIVE, 78, 4)).splitlines()
     assert lines[0] == "84.2 tok/s now · this run 81.0 · baseline 82.5 (−2 %)"
@@ -65,6 +65,35 @@ def test_the_panel_says_now_this_run_baseline_latency_acceptance_and_what_is_lef
     assert lines[6] == "TTFT 52 ms · ITL 11.8 ms · 4 running"
     assert lines[7] == "accept 2.41 of at most 4  ▲ break-even 3.32: it does not pay"
     assert lines[8].endswith("  28 % · request 12 of 32 · 2:42 left")
+
+
+@pytest.mark.parametrize(
+    ("counting", "says"),
+    [
+        ([True] * 3, "3 runs, kept"),
+        ([True, True, False], "3 runs, kept, 2 of them count"),
+        ([True, False], "2 runs, kept, 1 of them counts"),
+        ([False, False], "2 runs, kept, none of them counts"),
+        ([False], "1 run, kept, but it does not count"),
+        ([], "no run"),
+    ],
+)
+def test_what_was_kept_is_not_taken_for_what_counts(counting: Sequence[bool], says: str) -> None:
+    runs = []
+    for number, good in enumerate(counting, 1):
+        run = measured(number, 80.0)
+        stopped = msgspec.structs.replace(run.run, cancelled=not good)
+        runs.append(msgspec.structs.replace(run, run=stopped))
+    done = msgspec.structs.replace(LIVE, state="done", done=tuple(runs), runs=len(runs))
+    assert text_of(bench_title(done)) == f"benchmark of eagle3-3  {says}"
+    lost = msgspec.structs.replace(done, done=tuple(msgspec.structs.replace(run, id=None) for run in runs))
+    assert says.replace("kept", "not kept") in text_of(bench_title(lost))
+
+
+def test_of_one_run_alone_there_is_no_second() -> None:
+    alone = msgspec.structs.replace(LIVE, run=1, runs=1)
+    assert text_of(bench_title(alone)) == "◐ benchmark of eagle3-3  measuring"
+    assert text_of(bench_line(alone, 60)) == "◐ benchmark · 84.2 tok/s · 0:18 left"
 
 
 def test_nothing_below_the_panel_moves_when_a_run_ends_and_the_next_one_begins() -> None:
@@ -139,7 +168,7 @@ def test_the_chart_of_a_short_run_that_is_through_has_the_whole_width() -> None:
 
 
 def test_one_line_where_there_is_no_room() -> None:
-    assert text_of(bench_line(LIVE, 60)) == "◐ benchmark run 2 of 5 · 84.2 tok/s · 2:42 left"
+    assert text_of(bench_line(LIVE, 60)) == "◐ benchmark 2 of 5 · 84.2 tok/s · 2:42 left"
     assert width_of(bench_line(LIVE, 30)) <= 30
 
 

@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, columns, dim, row, wrap
 from specdash.tui.screens.overlay import BENCH, Live, Overlay, Page
-from specdash.tui.widgets.benchrows import RUN_CELLS, difference_rows, run_rows
+from specdash.tui.widgets.runrows import RUN_CELLS, difference_rows, run_rows
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured

@@ -1,45 +1,49 @@
-"""How a benchmark reads: the live panel while it runs, one line, the kept runs, the comparison. Pure."""
+"""How a benchmark reads while it runs and when it has ended: the panel, and one line. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Final
 
-from specdash.bench.fingerprint import differences
-from specdash.bench.record import Measured
-from specdash.bench.table import Row as TableRow
-from specdash.bench.table import Table
-from specdash.bench.words import HEAD, cells, rate, remarks, run_line, unseen
+from specdash.bench.words import rate
 from specdash.measuring.course import load_words
 from specdash.measuring.progress import Progress
 from specdash.tui import say
 from specdash.tui.chart import ceiling, chart, gutter, thinned
-from specdash.tui.paint import Row, Span, Tone, bar, clip, columns, dim, pad, row, width_of, wrap
+from specdash.tui.paint import Row, Span, bar, clip, dim, row, width_of
 from specdash.tui.widgets.glyphs import key_span
 
-MOST_RUNS: Final = 200
-RUN_CELLS: Final = (4, 17, 17, -8)
-"""Of a kept run's number, time, variant and tok/s, after two cells of marks."""
 LOST: Final = "▲ the link is lost: the load goes on on the host and is heard later"
-_MARKS: Final[dict[str, Tone]] = {"✖": "bad", "▲": "warn"}
-
-
-# ---- live --------------------------------------------------------------------------------------------------
 
 
 def bench_title(progress: Progress) -> Row:
-    """``◐ measuring eagle3-3 · run 2 of 5``."""
-    of = f"run {progress.run} of {progress.runs}" if progress.run else ""
+    """``◐ benchmark of eagle3-3  2 of 5 · measuring``; in the end how many runs were kept, and count."""
+    name = f"benchmark of {progress.variant}"
     if progress.state == "failed":
-        return row(Span(f"✖ benchmark of {progress.variant} ended", "bad"), dim(f"  {of}"))
+        return row(Span(f"✖ {name} ended", "bad"), dim(f"  {_kept(progress)}"))
     if progress.state == "done":
-        many = say.plural(len(progress.done), "run")
-        return row(Span(f"benchmark of {progress.variant}", "strong"), dim(f"  {many}, kept"))
-    return row(Span(f"◐ benchmark of {progress.variant}", "accent"), dim(f"  {of} · {progress.state}"))
+        return row(Span(name, "strong"), dim(f"  {_kept(progress)}"))
+    where = " · ".join(filter(None, (progress.which, progress.state)))
+    return row(Span(f"◐ {name}", "accent"), dim(f"  {where}"))
 
 
-def bench_below(progress: Progress) -> Row:
-    """Which key helps."""
+def _kept(progress: Progress) -> str:
+    """``3 runs, kept``; of runs that do not count that is said in the same breath."""
+    runs = progress.done
+    if not runs:
+        return "no run"
+    kept, counting = sum(run.id is not None for run in runs), sum(not run.trouble for run in runs)
+    words = "kept" if kept == len(runs) else "not all kept" if kept else "not kept"
+    words = f"{say.plural(len(runs), 'run')}, {words}"
+    if counting == len(runs):
+        return words
+    if len(runs) == 1:
+        return f"{words}, but it does not count"
+    return f"{words}, {counting or 'none'} of them count{'' if counting > 1 else 's'}"
+
+
+def bench_below(progress: Progress, *, away: bool = True) -> Row:
+    """Which key helps. ``away``: the next ``x`` puts it away, and nothing that went wrong before it."""
     if progress.state == "stopping" and progress.link is not None:
         return row(dim("it is ended when the link is back, or ends by itself five minutes after it was lost"))
     if progress.state == "stopping":
@@ -52,8 +56,7 @@ def bench_below(progress: Progress) -> Row:
             dim(" all of it"),
         )
     return row(
-        key_span("alert.ack"),
-        dim(" puts it away · "),
+        row(key_span("alert.ack"), dim(" puts it away · ")) if away else (),
         key_span("pane.compare"),
         dim(" compares"),
     )
@@ -178,7 +181,7 @@ def ended(progress: Progress, width: int) -> list[Row]:
 def bench_line(progress: Progress, width: int) -> Row:
     """For the line of the alerts, where the panel has no room."""
     glyph = Span("◐ ", "accent") if progress.under_way else Span("", "plain")
-    words = [row(f"benchmark run {progress.run} of {progress.runs}")]
+    words = [row(f"benchmark {progress.which}".rstrip())]
     if progress.now_tok_s is not None:
         words.append(row(Span(f"{rate(progress.now_tok_s)} {progress.unit}", "strong")))
     if progress.under_way and progress.link is not None:
@@ -201,107 +204,6 @@ def _fitting(parts: Sequence[Row], width: int) -> Row:
     while many > 1 and width_of(_joined(parts[:many])) > width:
         many -= 1
     return _joined(parts[:many])
-
-
-# ---- kept --------------------------------------------------------------------------------------------------
-
-
-def run_rows(
-    runs: Sequence[Measured], width: int, *, chosen: int | None = None, marked: Sequence[int] = ()
-) -> list[Row]:
-    """The runs in the order given; the chosen one stands out, marked ones have a mark."""
-    if not runs:
-        return [row(dim("no run was kept yet: B measures the chosen server"))]
-    return [
-        _listed(run_line(run), width, chosen=run.id == chosen, marked=run.id in marked)
-        for run in runs[:MOST_RUNS]
-    ]
-
-
-def _listed(line: tuple[str, ...], width: int, *, chosen: bool, marked: bool) -> Row:
-    number, when, _, variant, load, speed, note = line
-    lead = columns((number, when, clip(variant, 16), speed), RUN_CELLS)
-    head = Span(("▸" if chosen else " ") + ("●" if marked else " "), "accent")
-    room = max(0, width - len(lead) - 4)
-    tone: Tone = "bad" if note.startswith("✖") else "dim"
-    told = clip(f"{note}  {load}" if note else load, room)
-    return row(head, Span(lead, "strong" if chosen else "plain"), "  ", Span(told, tone))
-
-
-def difference_rows(ours: Measured, theirs: Measured, width: int) -> list[Row]:
-    """Headlines and fingerprints of two runs, field by field; what is alike is left out."""
-    lines = [
-        ("", f"run {ours.id}", f"run {theirs.id}"),
-        ("variant", ours.variant, theirs.variant),
-        ("load", ours.cell, theirs.cell),
-        ("tok/s", rate(ours.tok_s), rate(theirs.tok_s)),
-    ]
-    for name in ("ttft_ms", "tpot_ms"):
-        one, other = (getattr(run.run, name) for run in (ours, theirs))
-        if one is not None and other is not None:
-            lines.append((name.partition("_")[0].upper(), f"{one.p50:,.1f} ms", f"{other.p50:,.1f} ms"))
-    found = differences(ours.depends, theirs.depends)
-    lines += [(one.field, one.ours or "–", one.theirs or "–") for one in found]
-    first = min(32, max(len(line[0]) for line in lines))
-    half = max(8, (width - first - 4) // 2)
-    out: list[Row] = []
-    for field, left, right in lines:
-        columns_ = [wrap(field, first), wrap(left, half), wrap(right, half)]
-        for at in range(max(map(len, columns_))):
-            name, one, other = (part[at] if at < len(part) else "" for part in columns_)
-            out.append(row(dim(pad(name, first)), "  ", pad(one, half), "  ", other))
-    if not found:
-        out += [(), row(dim("nothing else that was seen of the two differs"))]
-    for line in unseen(ours.depends, theirs.depends, f"run {ours.id}", f"run {theirs.id}"):
-        out += [(), *(row(dim(part)) for part in wrap(line, width))]
-    return out
-
-
-# ---- compared ----------------------------------------------------------------------------------------------
-
-
-def compare_rows(tables: Sequence[Table], width: int) -> list[Row]:
-    """Every table with its remarks."""
-    if not tables:
-        return [row(dim("nothing to compare yet: B measures the chosen server"))]
-    out: list[Row] = []
-    for table in tables:
-        out += [(), *table_rows(table, width)] if out else table_rows(table, width)
-    return out
-
-
-def table_rows(table: Table, width: int) -> list[Row]:
-    """One load: a row for each variant; on narrow screens without the interval."""
-    wide = width >= 76
-    lines = [_cells(HEAD, wide), *(_cells(cells(each), wide) for each in table.rows)]
-    sizes = [max(len(line[at]) for line in lines) for at in range(len(lines[0]) - 1)]
-    out = [row(Span(clip(table.cell, width), "strong"))]
-    for at, line in enumerate(lines):
-        first, *numbers, last = line
-        middle = "  ".join(value.rjust(size) for value, size in zip(numbers, sizes[1:], strict=True))
-        lead = f"{first.ljust(sizes[0])}  {middle}  "
-        if not at:
-            out.append(row(dim(f"{lead}{last}")))
-            continue
-        found = table.rows[at - 1]
-        words = wrap(last, max(12, width - len(lead))) or [""]
-        out.append(row(lead, Span(words[0], _tone(found))))
-        out += [row(" " * len(lead), Span(more, _tone(found))) for more in words[1:]]
-        for remark in remarks(found):
-            tone = _MARKS.get(remark[0], "dim")
-            out += [row("  ", Span(part, tone)) for part in wrap(remark, max(20, width - 2))]
-    return out
-
-
-def _cells(line: tuple[str, ...], wide: bool) -> tuple[str, ...]:
-    return line if wide else (*line[:3], *line[4:])
-
-
-def _tone(found: TableRow) -> Tone:
-    word = found.judgement.word if found.judgement else ""
-    return {"slower": "bad", "faster": "ready", "not comparable": "warn", "no valid run": "warn"}.get(  # type: ignore[return-value]
-        word, "dim" if found.baseline else "plain"
-    )
 
 
 def load_line(progress: Progress) -> str:

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeVar
 import click
 
 from specdash.commands.folding import columns, tell
-from specdash.commands.targets import ask_on_terminal, options_from, target_options
+from specdash.commands.targets import ask_on_terminal, meant, options_from, server_option, target_options
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 from specdash.wording import named
 
 if TYPE_CHECKING:
-    from specdash.monitor.state import HostState
+    from specdash.monitor.state import HostState, Server
     from specdash.operations.desk import Desk
     from specdash.operations.journal import Journal
     from specdash.operations.plan import Plan
     from specdash.operations.rules import Rules
+    from specdash.operations.which import Wanted
     from specdash.profile.document import Host, Profile
     from specdash.session.live import Session
 
@@ -48,7 +49,6 @@ class NoConnection(SpecdashError):
 _PROFILE = click.option(
     "--profile", type=click.Path(path_type=Path), help="The profile; else specdash.toml here, else yours."
 )
-_SERVER = click.option("--server", metavar="NAME|PID", help="Which server, where there are several.")
 _FORCE = click.option(
     "--force", multiple=True, metavar="CHECK", help="Go on although this is red; may be given again."
 )
@@ -61,14 +61,14 @@ _ACTING = (
 
 def looking_options(command: _F) -> _F:
     """For commands that only look, by the same profile."""
-    for option in reversed((_SERVER, _PROFILE)):
+    for option in reversed((server_option(), _PROFILE)):
         command = option(command)
     return target_options(command)
 
 
 def acting_options(command: _F) -> _F:
     """For commands that change something."""
-    for option in reversed((*_ACTING, _SERVER, _PROFILE)):
+    for option in reversed((*_ACTING, server_option(), _PROFILE)):
         command = option(command)
     return target_options(command)
 
@@ -91,6 +91,19 @@ class Scene:
     def state(self) -> HostState:
         """The newest picture."""
         return self.session.state
+
+    @property
+    def wanted(self) -> Wanted | None:
+        """The server that ``--server`` asks for."""
+        from specdash.operations.which import Wanted
+
+        return Wanted.of(self.given.get("server"), self.profile, (self.host_name,))
+
+    def server(self) -> Server:
+        """The living server that is meant. Raises ``NoServer``, or ``Ambiguous`` where several are."""
+        from specdash.operations.which import choose
+
+        return choose(self.state.servers, self.wanted)
 
     @property
     def rules(self) -> Rules:
@@ -164,7 +177,12 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
     options = options_from(given, prompter=ask_on_terminal(), keys=keys, others=others)
     session = open_source(named[1].target if named else target, options)
     async with contextlib.AsyncExitStack() as stack:
-        await stack.enter_async_context(_connected(session))
+        try:
+            await stack.enter_async_context(_connected(session))
+        except NoConnection as error:
+            ctx = click.get_current_context(silent=True)
+            error.hint = meant(profile, target, ctx.info_name or "" if ctx else "status")
+            raise
         second: Session | None = None
         if outside and named is not None and named[1].cleanup_via:
             second = open_source(named[1].cleanup_via, options_from(_second(given), ask_on_terminal()))

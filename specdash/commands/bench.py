@@ -84,7 +84,7 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
     from specdash.measuring.course import Course, beforehand, counted, subject_of, url_of
     from specdash.measuring.leftover import Leftovers
     from specdash.measuring.onhost import HostGenerator
-    from specdash.operations.wishes import choose, of_profile
+    from specdash.operations.which import of_profile
     from specdash.profile.keys import key_variable
     from specdash.profile.loading import load
 
@@ -94,7 +94,7 @@ async def _measure_host(target: str, given: dict[str, Any]) -> int:
     if named is not None and named[1].watch:
         raise Refused(f"bench loads the server, and the profile says watch = true for {named[0]}")
     async with scene(target, given) as here:
-        server = choose(here.state.servers, given["server"])
+        server = here.server()
         known = of_profile(profile, here.host_name, server)
         if known is not None and given["key_env"] is None:
             given["key_env"] = key_variable(profile, known)

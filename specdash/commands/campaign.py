@@ -171,12 +171,12 @@ class Campaign:
         from specdash.commands.restart import prepare
         from specdash.commands.wishing import wish_to_launch
         from specdash.operations import launch
-        from specdash.operations.wishes import Ambiguous, choose
+        from specdash.operations.which import Ambiguous
 
         here = self._here
         here.given["variant"] = variant
         try:
-            choose(here.state.servers, here.given["server"])
+            here.server()
         except Ambiguous:
             raise
         except SpecdashError:  # the one that is meant is down: it is started
@@ -201,11 +201,11 @@ class Campaign:
         from specdash.measuring.course import Course, counted, subject_of, url_of
         from specdash.measuring.leftover import Leftovers
         from specdash.measuring.onhost import HostGenerator
-        from specdash.operations.wishes import choose, of_profile
+        from specdash.operations.which import of_profile
         from specdash.profile.keys import key_variable
 
         here = self._here
-        server = choose(here.state.servers, here.given["server"])
+        server = here.server()
         known = of_profile(here.profile, here.host_name, server)
         key = here.given["key_env"] or (key_variable(here.profile, known) if known else None)
         given = {**here.given, "key_env": key}

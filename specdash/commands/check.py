@@ -52,12 +52,12 @@ async def _running(here: Scene) -> Any:
     from specdash.commands.wishing import wish_for
     from specdash.operations.acts import Hands
     from specdash.operations.sight import look
-    from specdash.operations.wishes import NoServer, choose
+    from specdash.operations.which import NoServer
 
     if here.given.get("variant") or (here.host_name and here.profile.servers_of(here.host_name)):
         return None
     try:
-        server = choose(here.state.servers, here.given["server"])
+        server = here.server()
     except NoServer:
         return None
     return wish_for(here, await look(Hands(here.session), server))

@@ -15,7 +15,7 @@ from specdash.commands.deferred import DeferredSource
 from specdash.commands.folding import tell
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, screen_options
-from specdash.commands.targets import check, options_from, target_options
+from specdash.commands.targets import check, meant, options_from, server_option, target_options
 
 if TYPE_CHECKING:
     from specdash.alerting.herald import Herald
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 @click.command(short_help="The dashboard of one or more hosts.")
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET…")
 @target_options
-@click.option(
-    "--server", metavar="NAME|PID", help="Look at this server first; with --plain, tell of it alone."
-)
+@server_option("it is looked at first; with --plain, it alone is told of")
 @click.option(
     "--profile", type=click.Path(path_type=Path), help="The profile; else specdash.toml here, else yours."
 )
@@ -69,6 +67,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     """Open the hosts and show them; returns the exit code."""
     if given["json"]:
         raise click.UsageError("a dashboard is no document: `specdash status --json` prints one")
+    from specdash.operations.which import Wanted
     from specdash.profile.loading import load
     from specdash.remote.target import parse_target
 
@@ -81,7 +80,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         plain=given["plain"],
         theme=given["theme"],
         ascii_only=given["ascii_only"],
-        server=given["server"],
+        wanted=Wanted.of(given["server"], profile, [named[0] if named else None for named in hosts]),
         quiet=given["quiet"],
         host_themes=[named[1].theme if named else None for named in hosts],
     )
@@ -101,6 +100,9 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
     except KeyboardInterrupt:
         return stage.leave(sources)
     finally:
+        for source in sources:
+            if source.state.host is None and (hint := meant(profile, source.target, "connect")):
+                tell(f"specdash: {hint}", err=True)
         _close(recorders)
         if herald is not None:
             herald.close()

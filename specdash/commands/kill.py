@@ -35,9 +35,8 @@ async def _prepare(here: Scene) -> Plan:
     from specdash.operations.acts import Hands
     from specdash.operations.found import Memory, launch_of
     from specdash.operations.sight import look
-    from specdash.operations.wishes import choose
 
-    server = choose(here.state.servers, here.given["server"])
+    server = here.server()
     plan = await stop.prepare(here.session, server, rules=here.rules)
     if not here.given["dry_run"]:
         Memory().keep(launch_of(here.state, await look(Hands(here.session), server)))

@@ -14,9 +14,11 @@ from specdash.commands.folding import tell
 from specdash.commands.keeping import write
 from specdash.commands.numbers import Number
 from specdash.commands.screen import Stage, dress, screen_options
+from specdash.commands.targets import server_option
 
 if TYPE_CHECKING:
     from specdash.history.replay import ReplaySource
+    from specdash.operations.which import Wanted
 
 _SIZE = re.compile(r"(\d{2,4})x(\d{1,4})")
 
@@ -47,7 +49,7 @@ def _size(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int
     show_default=True,
     help="Size of the screenshot.",
 )
-@click.option("--server", metavar="NAME|PID", help="Look at this server.")
+@server_option("it is looked at")
 @click.option(
     "--json", "as_json", is_flag=True, help="The status of second --at (else the last one), as JSON."
 )
@@ -66,11 +68,12 @@ def command(file: Path, **given: Any) -> None:
     from specdash.history.replay import ReplaySource
     from specdash.intake.rules import default_rules
 
+    given["wanted"] = _wanted(given["server"])
     second, still = given["second"], bool(given["screenshot"])
     speed = 0.0 if still else given["speed"] or 1.0
     source = ReplaySource(Recording(file), default_rules(), speed=speed)
     if given["as_json"]:
-        _print_document(source, second)
+        _print_document(source, second, given["wanted"])
     elif still:
         drawing = asyncio.run(_draw(source, second, **given))
         _write(given["screenshot"], drawing, source.second)
@@ -80,11 +83,21 @@ def command(file: Path, **given: Any) -> None:
         sys.exit(_play(source, given))
 
 
-def _print_document(source: ReplaySource, second: float | None) -> None:
+def _wanted(word: str | None) -> Wanted | None:
+    """By the profile's name, too: it may know the host of the recording."""
+    from specdash.operations.which import Wanted
+    from specdash.profile.loading import load
+
+    profile = load() if word is not None else None
+    return Wanted.of(word, profile, profile.hosts if profile else ())
+
+
+def _print_document(source: ReplaySource, second: float | None, wanted: Wanted | None) -> None:
+    from specdash.commands.status import only
     from specdash.monitor.status import encode, status_document
 
     source.jump(float("inf") if second is None else second)
-    click.echo(encode(status_document(source.state)))
+    click.echo(encode(status_document(only(source.state, wanted) if wanted else source.state)))
 
 
 async def _draw(
@@ -94,22 +107,21 @@ async def _draw(
     size: tuple[int, int],
     theme: str | None,
     ascii_only: bool,
-    server: str | None,
+    wanted: Wanted | None,
     **_: Any,
 ) -> str:
     """The screen of one second as SVG, drawn without a terminal."""
+    from specdash.operations.which import absent
     from specdash.tui.app import SpecdashApp
 
     chosen = dress(theme)
     for trouble in chosen.troubles:
         tell(f"specdash: {trouble}", err=True)
     source.jump(float("inf") if at is None else at)
-    known = [(one.name, str(one.pid)) for one in source.state.servers]
-    if server is not None and not any(server in names for names in known):
-        there = ", ".join(f"{name} ({pid})" for name, pid in known) or "none"
-        raise click.UsageError(f"no server {server!r} at that second; there: {there}")
+    if wanted is not None and not any(map(wanted.means, source.state.servers)):
+        raise click.UsageError(f"{absent(wanted, source.state.servers)}, at that second")
     app = SpecdashApp(
-        [source], themes=chosen.themes, theme=chosen.theme, ascii_only=ascii_only, prefer=server
+        [source], themes=chosen.themes, theme=chosen.theme, ascii_only=ascii_only, prefer=wanted
     )
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
@@ -128,21 +140,25 @@ def _play(source: ReplaySource, given: dict[str, Any]) -> int:
         plain=given["plain"],
         theme=given["theme"],
         ascii_only=given["ascii_only"],
-        server=given["server"],
+        wanted=given["wanted"],
         quiet=given["quiet"],
     )
-    show = stage.play([source], farewell=False) if stage.screen else _narrate(source, given["speed"])
+    show = (
+        stage.play([source], farewell=False)
+        if stage.screen
+        else _narrate(source, given["speed"], given["wanted"])
+    )
     try:
         return asyncio.run(show)
     except KeyboardInterrupt:
         return 0
 
 
-async def _narrate(source: ReplaySource, speed: float | None) -> int:
+async def _narrate(source: ReplaySource, speed: float | None, wanted: Wanted | None) -> int:
     """One line for each change, second by second, until the recording ends."""
     from specdash.tui.plain import Narrator
 
-    narrator = Narrator()
+    narrator = Narrator(wanted=wanted)
     while not source.ended:
         source.jump(source.next_second)
         for line in narrator.tell(source.state):

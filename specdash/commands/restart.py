@@ -38,10 +38,10 @@ async def prepare(here: Scene) -> Plan:
     from specdash.operations import launch
     from specdash.operations.acts import Hands
     from specdash.operations.sight import look
-    from specdash.operations.wishes import NoServer, choose
+    from specdash.operations.which import NoServer
 
     try:
-        server = choose(here.state.servers, here.given["server"])
+        server = here.server()
     except NoServer:
         return await launch.prepare(here.session, wish_to_launch(here), rules=here.rules, kind="restart")
     sight = await look(Hands(here.session), server)

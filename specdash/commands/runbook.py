@@ -119,18 +119,19 @@ def _taken_up(here: Scene, book: Book, runs: Runs, decision: str | None) -> Run:
     from specdash.runbooks.runs import new_run
 
     old = runs.cut_off(here.session.target, book.name)
+    server = here.wanted.on_screen(here.state.servers) if here.wanted else None
     if old is not None and old.begun:
-        if decision != "abort" and here.given["server"] not in (None, old.server):
+        if decision != "abort" and server not in (None, old.server):
             whose = f"server {old.server}" if old.server else "no server by its name"
             raise SpecdashError(
-                f"{book.name} has stopped here for {whose}, not for {here.given['server']}",
+                f"{book.name} has stopped here for {whose}, not for {server}",
                 "without --server it goes on, --abort gives it up",
             )
         say(f"this goes on: {clean_line(old.summary())}")
         return old
     if decision is not None:
         raise SpecdashError(f"no run of {book.name} has stopped here", f"without --{decision} one begins")
-    host, server, target = here.state.host, here.given["server"], here.session.target
+    host, target = here.state.host, here.session.target
     name, made_up = (host.name, host.simulated) if host else ("", False)
     return new_run(book, target, host=name, server=server, now=time.time(), simulated=made_up)
 

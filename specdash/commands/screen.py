@@ -17,6 +17,7 @@ from specdash.commands.folding import tell
 from specdash.commands.targets import ask_on_terminal
 
 if TYPE_CHECKING:
+    from specdash.operations.which import Wanted
     from specdash.remote.asking import Prompter
     from specdash.session.source import Source
     from specdash.tui.prompts import ScreenPrompter
@@ -72,7 +73,7 @@ class Stage:
         plain: bool,
         theme: str | None,
         ascii_only: bool,
-        server: str | None = None,
+        wanted: Wanted | None = None,
         quiet: bool = False,
         opening: str = "",
         host_themes: Sequence[str | None] = (),
@@ -85,7 +86,7 @@ class Stage:
         ``host_themes``: the profile's word for each host, where the command line has none.
         """
         self.screen = full_screen(plain)
-        self._ascii, self._server, self._quiet, self._opening = ascii_only, server, quiet, opening
+        self._ascii, self._wanted, self._quiet, self._opening = ascii_only, wanted, quiet, opening
         self._ends = ends
         self._asks: ScreenPrompter | None = None
         self._flash: Callable[[str], object] | None = None
@@ -108,7 +109,7 @@ class Stage:
 
     async def play(self, sources: Sequence[Source], *, farewell: bool = True) -> int:
         """Show the sources until the operator leaves; returns the exit code."""
-        code = await (self._draw(sources) if self.screen else _narrate(sources, self._server))
+        code = await (self._draw(sources) if self.screen else _narrate(sources, self._wanted))
         left = self.leave(sources) if farewell else 0
         return code or left
 
@@ -140,7 +141,7 @@ class Stage:
             host_themes=self._host_themes,
             troubles=self._outfit.troubles,
             ascii_only=self._ascii,
-            prefer=self._server,
+            prefer=self._wanted,
             prompter=self._asks,
             quiet=self._quiet,
             story=Story(self._opening) if self._opening else None,
@@ -160,14 +161,14 @@ class Stage:
         return code or 0
 
 
-async def _narrate(sources: Sequence[Source], server: str | None = None) -> int:
+async def _narrate(sources: Sequence[Source], wanted: Wanted | None = None) -> int:
     """One line for each change, until interrupted or until no host can be reached.
 
-    ``server``: the one that was asked for; where there is none of that name, it is said.
+    ``wanted``: the server that was asked for; where there is none, it is said.
     """
     from specdash.tui.plain import Narrator, given_up
 
-    narrators = [Narrator(wanted=server) for _ in sources]
+    narrators = [Narrator(wanted=wanted) for _ in sources]
     changed = asyncio.Event()
     ended: list[int] = []
 

@@ -13,6 +13,7 @@ from specdash.commands.folding import tell
 
 if TYPE_CHECKING:
     from specdash.monitor.state import HostState
+    from specdash.operations.which import Wanted
 
 
 @click.command(short_help="One look at a host: GPUs, servers, phases, readiness.")
@@ -38,7 +39,7 @@ async def _status(target: str, given: dict[str, Any]) -> int:
     from specdash.reports.look import describe
 
     async with scene(target, given) as here:
-        state = _only(here.state, given["server"])
+        state = here.state if here.wanted is None else only(here.state, here.wanted)
     if given["json"]:
         click.echo(encode(status_document(state)))
     else:
@@ -46,13 +47,11 @@ async def _status(target: str, given: dict[str, Any]) -> int:
     return EXIT_FAILED if troubled(state) else 0
 
 
-def _only(state: HostState, wanted: str | None) -> HostState:
+def only(state: HostState, wanted: Wanted) -> HostState:
     """The picture with the server that is meant alone. Raises ``SpecdashError`` where there is none."""
-    if wanted is None:
-        return state
     import msgspec
 
-    from specdash.operations.wishes import choose
+    from specdash.operations.which import choose
 
     server = choose(state.servers, wanted)
     about = f"server:{server.key}/"

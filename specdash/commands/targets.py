@@ -12,6 +12,7 @@ import click
 from specdash import ownfiles
 
 if TYPE_CHECKING:
+    from specdash.profile.document import Profile
     from specdash.remote.asking import HostKeyQuestion, Prompter, SecretQuestion
     from specdash.session.live import SessionOptions
 
@@ -31,6 +32,14 @@ _OPTIONS = (
     click.option("--json", is_flag=True, help="One JSON document on stdout."),
     click.option("--plain", is_flag=True, help="Plain lines, no screen."),
 )
+
+
+_SERVER = "The server of that name (in the profile or on the screen), port or pid"
+
+
+def server_option(what: str = "") -> Callable[[_F], _F]:
+    """``--server``: one wording for all commands. ``what``: what this one does with it, if more."""
+    return click.option("--server", metavar="NAME|PORT|PID", help=f"{_SERVER}{what and f': {what}'}.")
 
 
 def target_options(command: _F) -> _F:
@@ -73,6 +82,14 @@ def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) 
         history=place(),
         **more,
     )
+
+
+def meant(profile: Profile, target: str, command: str) -> str | None:
+    """What to say of a TARGET that cannot be reached and is no host of the profile, but a server of it."""
+    if target not in profile.servers or profile.host_of(target) is not None:
+        return None
+    host = profile.servers[target].host
+    return f"{target} is a server of the profile: specdash {command} {host} --server {target}"
 
 
 class TerminalPrompter:

@@ -8,6 +8,7 @@ from specdash.commands.acting import Scene
 from specdash.errors import SpecdashError
 
 if TYPE_CHECKING:
+    from specdash.operations.found import Found
     from specdash.operations.launch import Wish
     from specdash.operations.sight import Sight
 
@@ -18,15 +19,19 @@ def wish_to_launch(here: Scene) -> Wish:
     Raises ``SpecdashError`` where that cannot be told.
     """
     from specdash.operations.found import Memory
+    from specdash.operations.which import some
     from specdash.operations.wishes import from_found, variant_of
 
     variant = variant_of(here.profile, here.given.get("variant"))
     name = variant.server if variant else _profile_name(here)
     if name is not None:
         return _of_profile(here, name)
-    seen = Memory().all(here.session.target)
-    wanted = here.given.get("server")
-    seen = [found for found in seen if wanted in (None, found.launch.name)]
+    known = Memory().all(here.session.target)
+    seen = [found for found in known if _is_meant(here, found)]
+    mine = here.profile.servers_of(here.host_name) if here.host_name else {}
+    if not seen and here.wanted is not None and (mine or known):
+        names = some([*mine, *(found.launch.name for found in known)])
+        raise SpecdashError(f"how {here.wanted} is started is not known here", f"that of {names} is")
     if not seen:
         raise SpecdashError(
             "nothing is known that could be launched here",
@@ -35,34 +40,44 @@ def wish_to_launch(here: Scene) -> Wish:
     return from_found(seen[0], _last(here, seen[0].launch.engine), variant)
 
 
+def _is_meant(here: Scene, found: Found) -> bool:
+    """A start that was seen is the one that is asked for: by its name, its port, or the pid that it had."""
+    if here.wanted is None:
+        return True
+    name = found.launch.name
+    had = (server.name for server in here.state.servers if here.wanted.means(server))
+    return here.wanted.word in (name, name.rpartition(":")[2]) or name in had
+
+
 def wish_for(here: Scene, sight: Sight) -> Wish:
     """How the server that runs is started again: by the profile where it names it, else as it is now."""
     from specdash.operations.found import Memory, launch_of
-    from specdash.operations.wishes import from_found, of_profile, variant_of
+    from specdash.operations.which import of_profile
+    from specdash.operations.wishes import from_found, variant_of
 
     variant = variant_of(here.profile, here.given.get("variant"))
     found = launch_of(here.state, sight)
     if not here.given.get("dry_run"):
         Memory().keep(found)
-    name = variant.server if variant else of_profile(here.profile, here.host_name, sight.server)
+    name = variant.server if variant else here.wanted.described([sight.server]) if here.wanted else None
+    name = name or of_profile(here.profile, here.host_name, sight.server)
     if name is not None:
         return _of_profile(here, name)
     return from_found(found, _last(here, found.launch.engine))
 
 
 def _profile_name(here: Scene) -> str | None:
-    """The only server of this host in the profile, or the one that --server names."""
+    """The only server of this host in the profile, or the one that --server means."""
+    from specdash.operations.which import Ambiguous, some
+
     if here.host_name is None:
         return None
     mine = here.profile.servers_of(here.host_name)
-    wanted = here.given.get("server")
-    if wanted is not None:
-        return wanted if wanted in mine else None
+    if here.wanted is not None:
+        return here.wanted.described(here.state.servers)
     if len(mine) > 1:
-        raise SpecdashError(
-            f"the profile has {len(mine)} servers on {here.host_name}: say which one by --server",
-            ", ".join(mine),
-        )
+        whose = f"the profile has {len(mine)} servers on {here.host_name}"
+        raise Ambiguous(f"{whose}: say which one by --server", some(list(mine)))
     return next(iter(mine), None)
 
 

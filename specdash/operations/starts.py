@@ -10,7 +10,8 @@ from specdash.operations.journal import Journal
 from specdash.operations.launch import Wish
 from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
-from specdash.operations.wishes import from_found, from_profile, last_good, of_profile, variant_of
+from specdash.operations.which import of_profile
+from specdash.operations.wishes import from_found, from_profile, last_good, variant_of
 from specdash.profile.document import Profile
 from specdash.profile.keys import key_variable
 

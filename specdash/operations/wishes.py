@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from specdash.errors import SpecdashError
-from specdash.monitor.commandline import launch_facts
-from specdash.monitor.state import Server
 from specdash.operations.found import Found
 from specdash.operations.journal import Journal
 from specdash.operations.launch import FileChange, Wish
@@ -98,20 +96,6 @@ def from_found(found: Found, last: str | None, variant: Variant | None = None) -
     )
 
 
-def same_server(wanted: ProfileServer, server: Server) -> bool:
-    """A found server is this one of the profile: same engine, same port."""
-    port = launch_facts(wanted.command).port
-    return wanted.engine == server.engine and (port is None or server.port is None or port == server.port)
-
-
-def of_profile(profile: Profile, host: str | None, server: Server) -> str | None:
-    """The name under which the profile knows a found server, where exactly one fits."""
-    if host is None:
-        return None
-    names = [name for name, one in profile.servers_of(host).items() if same_server(one, server)]
-    return names[0] if len(names) == 1 else None
-
-
 def variant_of(profile: Profile, name: str | None) -> Variant | None:
     """A variant by its name. Raises ``SpecdashError`` with the nearest right word."""
     if name is None:
@@ -136,37 +120,3 @@ def last_good(journal: Journal, target: str, engine: str) -> str | None:
             if isinstance(step.work, Check) and step.work.launch.engine == engine and version:
                 return str(version)
     return None
-
-
-def listed(servers: Sequence[Server]) -> str:
-    """For whoever must say which one: name and pid of each."""
-    return ", ".join(f"{server.name} (pid {server.pid}, {server.state})" for server in servers)
-
-
-def alive(server: Server) -> bool:
-    """Something of it lives: its main process, or what it left behind."""
-    return server.gone_at is None or server.processes > 0
-
-
-def choose(servers: Sequence[Server], wanted: str | None) -> Server:
-    """The living server that is meant. Raises ``SpecdashError``, ``Ambiguous`` where several are."""
-    living = known = [server for server in servers if alive(server)]
-    if wanted is not None:
-        living = [server for server in known if server.answers_to(wanted)]
-        if not living:
-            raise SpecdashError(f"no server {wanted} here", listed(known) or "none runs")
-    if not living:
-        raise NoServer("no server runs here", "`clean` looks for what a dead one left")
-    if len(living) > 1:
-        raise Ambiguous(f"{len(living)} servers run here: say which one by --server", listed(living))
-    return living[0]
-
-
-class NoServer(SpecdashError):
-    """Nothing runs that could be acted on."""
-
-
-class Ambiguous(SpecdashError):
-    """More than one server could be meant."""
-
-    exit_code = 4

@@ -25,7 +25,8 @@ def describe(state: HostState) -> Iterator[str]:
         if alert.severity != "info":
             yield f"{SEVERITY_GLYPHS[alert.severity]} {alert.text}"
     if len(state.servers) > 1:
-        yield f"{len(state.servers)} servers; one alone: specdash status {state.target} --server PORT"
+        first = by_importance(state)[0].name
+        yield f"{len(state.servers)} servers; one alone: specdash status {state.target} --server {first}"
     for server in by_importance(state):
         yield ""
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
@@ -101,7 +102,7 @@ def _who(server: Server, now: float) -> str:
 
 def _why(server: Server, target: str, which: str) -> Iterator[str]:
     """The evidence, the diagnosis, and the commands that help."""
-    ill = server.state in ("stalled", "crashed") or server.verdict.word == "suspect"
+    ill = server.state in ("stalled", "crashed", "unknown") or server.verdict.word == "suspect"
     for reason in folded(server.verdict.reasons) if ill else ():
         yield f"    {reason.signal}: {in_words(reason)}"
     for diagnosis in server.diagnoses:

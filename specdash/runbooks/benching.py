@@ -18,7 +18,7 @@ from specdash.measuring.onhost import HostGenerator
 from specdash.measuring.progress import Progress
 from specdash.monitor.state import Server
 from specdash.operations.offers import Operations
-from specdash.operations.wishes import choose
+from specdash.operations.which import Wanted, choose
 from specdash.runbooks.book import benchmarks
 from specdash.runbooks.doing import Doing, NotAgreed, Outcome
 
@@ -37,7 +37,7 @@ class OnHost:
         ground = self._operations.acts
         if not isinstance(ground, Ground):
             raise SpecdashError("nothing can be measured over this connection")
-        server = choose(doing.state.servers, doing.run.server)
+        server = choose(doing.state.servers, Wanted.of(doing.run.server))
         keeper = Keeper(self._complain, name=doing.run.name, tags=(tag_of(doing),))
         known = await asyncio.to_thread(keeper.known)
         done = [run for run in known if tag_of(doing) in run.tags]

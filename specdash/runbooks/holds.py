@@ -15,7 +15,7 @@ from specdash.monitor.serverparts import Check
 from specdash.monitor.spans import count
 from specdash.monitor.state import Gpu, HostState, Server
 from specdash.operations.freeing import ceiling_mib
-from specdash.operations.wishes import alive
+from specdash.operations.which import alive
 from specdash.profile.conditions import BASELINE, Both, Comparison, Condition, Either, Milestone, Not
 
 _COMPARE: Final[Mapping[str, Callable[[float, float], bool]]] = {
@@ -80,7 +80,7 @@ def server_of(state: HostState, wanted: str | None) -> Server | str:
     """
     servers = state.servers
     if wanted is not None:
-        servers = tuple(s for s in servers if wanted in (s.name, str(s.pid), s.key, str(s.port)))
+        servers = tuple(server for server in servers if server.answers_to(wanted))
     living = [server for server in servers if alive(server)]
     # What a dead server has left behind is shown as a server of its own: a whole one is meant first.
     whole = [s for s in living if all(d.key != "orphan_processes" for d in s.diagnoses)] or living

@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.monitor.state import HostState, Server
 from specdash.operations.freeing import indexes, is_clean
-from specdash.operations.wishes import alive
+from specdash.operations.which import alive
 from specdash.profile.document import RunbookStep
 
 
@@ -42,18 +42,19 @@ def by_others(
     return _started(state, known, wanted) if spec.do in ("restart", "launch") else None
 
 
-def _mine(state: HostState, wanted: str | None) -> list[Server]:
-    return [s for s in state.servers if wanted is None or wanted in (s.name, str(s.pid), s.key, str(s.port))]
+def mine(state: HostState, wanted: str | None) -> list[Server]:
+    """The servers that the run is about: the named one, else all."""
+    return [server for server in state.servers if wanted is None or server.answers_to(wanted)]
 
 
 def _ended(state: HostState, known: Known, wanted: str | None) -> str | None:
-    servers = _mine(state, wanted)
+    servers = mine(state, wanted)
     if any(map(alive, servers)):
         return None
     gone = max((s for s in servers if s.gone_at is not None), key=lambda s: s.gone_at or 0.0, default=None)
     if gone is None:
-        if known.names:
-            return f"{', '.join(known.names)} has ended, and not by this runbook"
+        if names := [name for name in known.names if wanted in (None, name)]:
+            return f"{', '.join(names)} has ended, and not by this runbook"
         return f"no server {wanted} runs here" if wanted else "no server runs here"
     clock = time.strftime("%H:%M:%S", time.localtime(gone.gone_at))
     return f"{gone.name} (pid {gone.pid}) ended at {clock}, and not by this runbook"
@@ -68,7 +69,7 @@ def _clean(state: HostState) -> str | None:
 
 def _started(state: HostState, known: Known, wanted: str | None) -> str | None:
     """A server that was not there when the step began serves by now."""
-    for server in _mine(state, wanted):
+    for server in mine(state, wanted):
         fresh = server.key not in known.keys and known.at is not None and server.started_at >= known.at
         if fresh and server.gone_at is None and server.state == "ready":
             return f"{server.name} (pid {server.pid}) serves: started meanwhile, and not by this runbook"

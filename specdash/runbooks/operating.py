@@ -14,7 +14,7 @@ from specdash.operations.work import Free
 from specdash.profile.conditions import parse
 from specdash.runbooks.doing import LOOK_S, Doing, NotAgreed, Outcome
 from specdash.runbooks.holds import holds
-from specdash.runbooks.observed import by_others
+from specdash.runbooks.observed import by_others, mine
 from specdash.runbooks.preparing import Nothing, prepare
 
 
@@ -47,7 +47,7 @@ async def _preflight(doing: Doing) -> Outcome:
     if doing.operations is None:
         raise SpecdashError("how it is started is not known here", "specdash init TARGET writes a profile")
     spec = doing.step.spec
-    living = next((s for s in doing.state.servers if s.gone_at is None), None)
+    living = next((s for s in mine(doing.state, doing.run.server) if s.gone_at is None), None)
     lines = await doing.operations.check(living, variant=spec.variant, forced=frozenset(spec.force))
     red = [line for line in lines if not passes(line, spec.force)]
     if red:
@@ -60,7 +60,9 @@ async def _preflight(doing: Doing) -> Outcome:
 
 def _starting(doing: Doing) -> bool:
     """A start is asked for, and a server lives already: it is followed, not started a second time."""
-    return doing.step.spec.do == "launch" and any(server.gone_at is None for server in doing.state.servers)
+    return doing.step.spec.do == "launch" and any(
+        server.gone_at is None for server in mine(doing.state, doing.run.server)
+    )
 
 
 async def _follow(doing: Doing) -> Outcome:

@@ -12,8 +12,10 @@ from specdash.operations import patch
 from specdash.operations.acts import Acts
 from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan
-from specdash.operations.wishes import NoServer, choose, patch_edits
+from specdash.operations.which import NoServer, Wanted, choose
+from specdash.operations.wishes import patch_edits
 from specdash.profile.document import RunbookStep
+from specdash.runbooks.observed import mine
 
 
 class Nothing(SpecdashError):
@@ -41,7 +43,8 @@ async def prepare(operations: Operations, acts: Acts, spec: RunbookStep, wanted:
         return (await operations.clean()).plan
     if spec.do == "patch":
         return await _fix(operations, acts, server)
-    offer = await operations.restart(server if spec.do == "restart" else None, variant=spec.variant)
+    about = server if spec.do == "restart" and server is not None else _newest(acts, wanted)
+    offer = await operations.restart(about, variant=spec.variant)
     if spec.force and offer.again is not None:
         offer = await offer.again(frozenset(spec.force))
     plan = offer.plan
@@ -50,9 +53,17 @@ async def prepare(operations: Operations, acts: Acts, spec: RunbookStep, wanted:
 
 def _server(acts: Acts, wanted: str | None) -> Server | None:
     try:
-        return choose(acts.state.servers, wanted)
+        return choose(acts.state.servers, Wanted.of(wanted))
     except NoServer:
+        if wanted is not None and not mine(acts.state, wanted):
+            raise  # another one is not what was asked for
         return None
+
+
+def _newest(acts: Acts, wanted: str | None) -> Server | None:
+    """Of the server that was named, whose start is looked for; None: of the host's own, whichever that is."""
+    seen = mine(acts.state, wanted) if wanted is not None else ()
+    return max(seen, key=lambda one: one.started_at, default=None)
 
 
 async def _fix(operations: Operations, acts: Acts, server: Server | None) -> Plan:

@@ -17,6 +17,7 @@ from specdash.commands.acting import Scene
 from specdash.commands.conducting import Teller
 from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
+from specdash.operations.which import Wanted
 from specdash.profile.document import Profile, RunbookStep
 from specdash.runbooks.book import Book
 from specdash.runbooks.runs import Run, Runs, new_run
@@ -56,7 +57,8 @@ def test_each_step_is_told_in_words_and_its_evidence_once(capsys: pytest.Capture
 
 def scene_of(given: dict[str, Any]) -> Scene:
     session = SimpleNamespace(target="box", state=HostState(target="box"))
-    return cast(Scene, SimpleNamespace(session=session, state=session.state, given=given, profile=Profile()))
+    whole = {"session": session, "state": session.state, "given": given, "profile": Profile()}
+    return cast(Scene, SimpleNamespace(**whole, wanted=Wanted.of(given.get("server"))))
 
 
 async def test_the_procedure_alone_is_a_document_too(

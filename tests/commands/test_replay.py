@@ -55,9 +55,20 @@ def test_a_screenshot_is_of_the_server_that_was_named(
     shot = ("replay", HANG, "--at", "167", "--screenshot", str(drawing), "--server")
     code, _, err = specdash(capsys, *shot, "sglang:30000")
     assert code == 2
-    assert "no server 'sglang:30000' at that second; there: vllm:8000 (" in err
-    assert specdash(capsys, *shot, "vllm:8000")[0] == 0
+    assert "no server sglang:30000 here: vllm:8000, at that second" in err
+    assert specdash(capsys, *shot, "8000")[0] == 0
     assert "STALLED" in drawing.read_text(encoding="utf-8")
+
+
+def test_lines_and_document_of_a_recording_are_about_the_server_that_was_named(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    code, out, _ = specdash(capsys, "replay", HANG, "--plain", "--server", "nosuch")
+    assert code == 0
+    assert "no server nosuch here: vllm:8000" in out
+    code, out, err = specdash(capsys, "replay", HANG, "--at", "167", "--json", "--server", "nosuch")
+    assert (code, out) == (1, "")
+    assert "no server nosuch here" in err
 
 
 @pytest.mark.parametrize("size", ["120", "120x", "x40", "axb", "120x40x2"])

@@ -23,6 +23,9 @@ def test_living_before_gone_and_sick_before_well_and_then_the_longest_up() -> No
 def test_one_look_at_several_servers_says_how_to_look_at_one_alone() -> None:
     state = two_servers()
     told = list(describe(state))
-    assert f"2 servers; one alone: specdash status {state.target} --server PORT" in told
+    assert (
+        f"2 servers; one alone: specdash status {state.target} --server {by_importance(state)[0].name}"
+        in told
+    )
     alone = msgspec.structs.replace(state, servers=state.servers[:1])
     assert not [line for line in describe(alone) if "--server" in line]

@@ -19,7 +19,7 @@ from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan, Step
 from specdash.operations.rules import make
 from specdash.operations.runner import Runner
-from specdash.operations.wishes import choose
+from specdash.operations.which import Wanted, choose
 from specdash.operations.work import Launch, Start
 from specdash.session.live import Session, SessionOptions, open_source
 from specdash.sim.ports import free_port
@@ -172,7 +172,7 @@ async def test_orphans_of_a_main_process_that_was_killed_are_found_and_ended(
         before = living(tmp_path)
         os.kill(server.pid, signal.SIGKILL)
         await until(lambda: (left := of(session, server.pid)) and left.gone_at is not None)
-        orphans = choose(session.state.servers, str(server.pid))
+        orphans = choose(session.state.servers, Wanted(str(server.pid)))
         assert orphans.state == "crashed"
         plan = await stop.prepare(session, orphans)
         assert "VLLM::EngineCore" in plan.steps[0].preview[0]

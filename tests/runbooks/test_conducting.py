@@ -92,6 +92,26 @@ async def test_a_server_that_somebody_else_has_started_is_followed_and_not_start
     assert host.effects == []
 
 
+async def test_beside_another_server_the_one_that_was_named_is_ended_and_started_and_no_other(
+    tmp_path: Path,
+) -> None:
+    room = Room(_host(), tmp_path)
+    mine = room.host.servers[0]
+    room.host.servers.append(
+        msgspec.structs.replace(mine, key="other", pid=7, name="vllm:8000", port=8000, engine="vllm")
+    )
+    run = msgspec.structs.replace(room.new(KILL, LAUNCH), server=mine.name)
+    run = await room.carry(run)
+    assert states_of(run) == ["done", "done"], [seen(run, n) for n in range(2)]
+    assert [plan.kind for plan in room.anna.plans] == ["kill", "launch"]
+    assert [mine.name in plan.subject for plan in room.anna.plans] == [True, True]
+    again = msgspec.structs.replace(room.new(LAUNCH), server="nosuch")
+    room.anna.decisions = ["abort"]
+    again = await room.carry(again)
+    assert "no server nosuch here" in seen(again, 0)[0]
+    assert len(room.anna.plans) == 2
+
+
 async def test_a_failed_step_stops_the_run_and_is_tried_again_skipped_or_the_run_given_up(
     tmp_path: Path,
 ) -> None:

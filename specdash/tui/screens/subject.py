@@ -9,6 +9,7 @@ from specdash.monitor.alerts import about, foremost
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.plan import Plan
+from specdash.operations.which import Wanted
 from specdash.session.source import Source
 from specdash.tui.screens.telling import Telling
 from specdash.tui.staying import concerns, elsewhere, takes_over
@@ -27,7 +28,7 @@ class Subject(Telling):
 
     acting: Acting
 
-    def __init__(self, sources: Sequence[Source], prefer: str | None) -> None:
+    def __init__(self, sources: Sequence[Source], prefer: Wanted | None) -> None:
         super().__init__()
         self.sources = tuple(sources)
         self.chosen = Choice(0, None)
@@ -126,7 +127,7 @@ class Subject(Telling):
         """Stay with the server that is looked at, until what takes its place has started."""
         servers = self.state.servers
         if self._prefer:
-            wanted = [server.key for server in servers if server.answers_to(self._prefer)]
+            wanted = [server.key for server in servers if self._prefer.means(server)]
             if wanted:
                 self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
             elif servers:

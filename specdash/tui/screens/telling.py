@@ -8,7 +8,7 @@ from textual.message import Message
 
 from specdash.monitor.naming import host_in_full
 from specdash.monitor.state import HostState, Server
-from specdash.sanitise import clean_line
+from specdash.operations.which import Wanted, absent
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.painted import TonedScreen
@@ -33,29 +33,30 @@ class Telling(TonedScreen):
         self.asking = False
         """A token is on its way."""
         self._rung: Set[str] = frozenset()
-        self._flash = 0
+        self._flash = self._said = 0
+        """The number of the newest message, and of the newest that goes by itself."""
 
     def ring(self, states: Sequence[HostState]) -> None:
         """Once for each alarm of any host, and again for one that was snoozed and comes back."""
         alarms = {alert.key: (state, alert) for state in states for alert in state.alerts if alert.alarm}
-        for key, (state, alert) in alarms.items():
-            if key not in self._rung:
-                self.post_message(self.Alarm(host_in_full(state), alert.text))
+        fresh = [told for key, told in alarms.items() if key not in self._rung]
+        for state, alert in fresh:
+            self.post_message(self.Alarm(host_in_full(state), alert.text))
+        if fresh and (said := self._said):  # it is in the line where the alarm is to be read
+            self.set_timer(FLASH_S, lambda: self._unflash(said))
         self._rung = alarms.keys()
 
     def flash(self, words: str | Row, seconds: float = FLASH_S) -> None:
         """Say something for a moment, in the line of the alerts."""
         line = row(Span(words)) if isinstance(words, str) else words
         self._flash += 1
-        mine = self._flash
+        mine = self._said = self._flash
         self.query_one(AlertLine).say(line)
         self.set_timer(seconds, lambda: self._unflash(mine))
 
-    def missed(self, wanted: str, servers: Sequence[Server]) -> None:
-        """The server that was asked for is not there: which are, and that another one is looked at."""
-        names = ", ".join(server.name for server in servers)
-        is_here = f"{names} is" if len(servers) == 1 else f"here are {names}: the first is"
-        self.flash(row(Span(f"no server {clean_line(wanted)}: {is_here} shown", "warn")), MISSED_S)
+    def missed(self, wanted: Wanted, servers: Sequence[Server]) -> None:
+        """The server that was asked for is not there: which are, of which another one is looked at."""
+        self.flash(row(Span(absent(wanted, servers), "warn")), MISSED_S)
 
     def hold(self, words: Row | None) -> None:
         """Say something in the line of the alerts until it is taken away."""

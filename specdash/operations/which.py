@@ -1,0 +1,132 @@
+"""Which server ``--server`` means: the same in every command and in the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from specdash.errors import SpecdashError
+from specdash.monitor.commandline import launch_facts
+from specdash.monitor.state import Server
+from specdash.profile.document import Profile
+from specdash.profile.document import Server as ProfileServer
+from specdash.sanitise import clean_line
+
+SHOWN = 4
+"""So many servers are named to who must say which one; hundreds help nobody."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What stands behind ``--server``: a name of the profile or of the screen, a port or a pid."""
+
+    word: str
+    mine: Mapping[str, ProfileServer] = field(default_factory=dict)
+    """The servers that the profile has on the host in question, by name."""
+
+    @classmethod
+    def of(
+        cls, word: str | None, profile: Profile | None = None, hosts: Iterable[str | None] = ()
+    ) -> Wanted | None:
+        """None where no server was asked for. ``hosts``: names in the profile; None is not in it."""
+        if word is None:
+            return None
+        known = [profile.servers_of(host) for host in hosts if host is not None] if profile else []
+        return cls(word, {name: server for mine in known for name, server in mine.items()})
+
+    def __str__(self) -> str:
+        """As it was typed, fit for a screen."""
+        return clean_line(self.word)
+
+    def means(self, server: Server) -> bool:
+        """It is this one. A name of the profile comes before whatever else is called so."""
+        described = self.mine.get(self.word)
+        return server.answers_to(self.word) if described is None else same_server(described, server)
+
+    def described(self, seen: Iterable[Server]) -> str | None:
+        """The server of the profile that is meant, whether it runs or not; None: none, or not one alone.
+
+        ``seen``: the servers of the host, for one that is called by what only a running one has.
+        """
+        if self.word in self.mine:
+            return self.word
+        running = [server for server in seen if self.means(server)]
+        fits = {
+            name
+            for name, one in self.mine.items()
+            if self.word in _called(one) or any(same_server(one, server) for server in running)
+        }
+        return fits.pop() if len(fits) == 1 else None
+
+    def on_screen(self, seen: Iterable[Server]) -> str:
+        """The word for it that needs no profile and lives through a restart, as its pid does not."""
+        seen = list(filter(alive, seen))
+        meant = [server.name for server in seen if self.means(server)]
+        if len(meant) == 1 and [server.name for server in seen].count(meant[0]) == 1:
+            return meant[0]
+        described = self.mine.get(self.word)
+        return next(iter(_called(described) if described else ()), self.word)
+
+
+def _called(described: ProfileServer) -> tuple[str, ...]:
+    """How the screen calls it, and its port, as far as its command line tells."""
+    port = launch_facts(described.command).port
+    return () if port is None else (f"{described.engine}:{port}", str(port))
+
+
+def same_server(described: ProfileServer, server: Server) -> bool:
+    """A found server is this one of the profile: same engine, same port."""
+    port = launch_facts(described.command).port
+    return described.engine == server.engine and (port is None or server.port is None or port == server.port)
+
+
+def of_profile(profile: Profile, host: str | None, server: Server) -> str | None:
+    """The name under which the profile knows a found server, where exactly one fits."""
+    if host is None:
+        return None
+    names = [name for name, one in profile.servers_of(host).items() if same_server(one, server)]
+    return names[0] if len(names) == 1 else None
+
+
+def alive(server: Server) -> bool:
+    """Something of it lives: its main process, or what it left behind."""
+    return server.gone_at is None or server.processes > 0
+
+
+def some(names: Collection[str]) -> str:
+    """The first of them, and how many more there are."""
+    more = len(names) - SHOWN
+    return ", ".join([*list(names)[:SHOWN], *([f"{more} more"] if more > 0 else [])])
+
+
+def absent(wanted: Wanted, servers: Collection[Server]) -> str:
+    """None of these is meant: which there are."""
+    return f"no server {wanted} here: {some([server.name for server in servers]) or 'none runs'}"
+
+
+def choose(servers: Sequence[Server], wanted: Wanted | None) -> Server:
+    """The living server that is meant. Raises ``NoServer``, or ``Ambiguous`` where several are."""
+    known = [server for server in servers if alive(server)]
+    living = known if wanted is None else [server for server in known if wanted.means(server)]
+    if not living and wanted is not None:
+        raise NoServer(f"no server {wanted} here", _listed(known) or "none runs")
+    if not living:
+        raise NoServer("no server runs here", "`clean` looks for what a dead one left")
+    if len(living) > 1:
+        raise Ambiguous(f"{len(living)} servers run here: say which one by --server", _listed(living))
+    return living[0]
+
+
+def _listed(servers: Sequence[Server]) -> str:
+    """For whoever must say which one: name, pid and state of each."""
+    return some([f"{server.name} (pid {server.pid}, {server.state})" for server in servers])
+
+
+class NoServer(SpecdashError):
+    """Nothing runs that could be acted on."""
+
+
+class Ambiguous(SpecdashError):
+    """More than one server could be meant: refused, whether it was a look or an act."""
+
+    exit_code = 4

@@ -1,0 +1,69 @@
+"""Which server ``check``, ``launch`` and ``restart`` start, by what ``--server`` says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from specdash.commands.acting import Scene
+from specdash.commands.targets import meant
+from specdash.commands.wishing import wish_to_launch
+from specdash.errors import SpecdashError
+from specdash.monitor.state import HostState
+from specdash.operations.journal import Journal
+from specdash.operations.which import Ambiguous
+from specdash.profile.document import Profile
+from tests.operations.test_which import PROFILE
+from tests.tui import states
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+
+
+def scene(server: str | None, state: HostState, profile: Profile = PROFILE) -> Scene:
+    session: Any = SimpleNamespace(target="root@gpubox", state=state)
+    host = profile.host_of("root@gpubox")
+    return Scene(
+        session=session,
+        profile=profile,
+        host_name=host[0] if host else None,
+        host=host[1] if host else None,
+        journal=Journal(),
+        given={"server": server},
+    )
+
+
+@pytest.mark.parametrize("word", ["second", "vllm:8000", "8000", str(states.two_servers().servers[1].pid)])
+def test_every_way_to_name_it_starts_the_server_of_the_profile(word: str) -> None:
+    assert wish_to_launch(scene(word, states.two_servers())).launch.name == "second"
+
+
+@pytest.mark.parametrize("word", ["second", "vllm:8000", "8000"])
+def test_so_it_does_where_none_runs(word: str) -> None:
+    assert wish_to_launch(scene(word, states.no_server())).launch.name == "second"
+
+
+def test_what_is_not_known_is_said_with_what_is() -> None:
+    with pytest.raises(SpecdashError) as refused:
+        wish_to_launch(scene("nosuch", states.two_servers()))
+    assert str(refused.value) == "how nosuch is started is not known here (that of main, second is)"
+    with pytest.raises(SpecdashError, match="nothing is known that could be launched here"):
+        wish_to_launch(scene("nosuch", states.two_servers(), Profile()))
+
+
+def test_of_several_one_must_be_named_and_the_refusal_is_that_of_every_command() -> None:
+    with pytest.raises(Ambiguous, match="2 servers on gpubox: say which one by --server") as refused:
+        wish_to_launch(scene(None, states.no_server()))
+    assert refused.value.exit_code == 4
+
+
+def test_a_server_given_for_a_host_is_told_with_the_command_that_was_meant() -> None:
+    assert meant(PROFILE, "second", "check") == (
+        "second is a server of the profile: specdash check gpubox --server second"
+    )
+    assert meant(PROFILE, "gpubox", "check") is meant(PROFILE, "root@x", "check") is None

@@ -6,6 +6,7 @@ from click.testing import CliRunner
 from specdash.monitor.documents import Progress
 from specdash.monitor.serverparts import Step
 from specdash.monitor.state import Alert, HostState
+from specdash.operations.which import Wanted
 from specdash.tui.plain import NEVER_REACHED_S, Narrator, farewell, given_up
 from tests.tui import states
 
@@ -132,15 +133,15 @@ def test_connect_refuses_what_it_cannot_do_in_one_line() -> None:
 
 def test_a_server_that_was_asked_for_and_is_not_here_is_said_once_and_at_once() -> None:
     def heard(wanted: str, *pictures: HostState) -> list[str]:
-        narrator = Narrator(wanted=wanted)
-        return [line for one in pictures for line in narrator.tell(one) if "there is no server" in line]
+        narrator = Narrator(wanted=Wanted(wanted))
+        return [line for one in pictures for line in narrator.tell(one) if "no server " in line]
 
     one = states.capture()
     unlisted = msgspec.structs.replace(one, processes_at=None)
     [line] = heard("missing\x1b[2J", unlisted, one, later(one, 1))
-    assert line.endswith("there is no server missing: here is sglang:30000 (pid 4242)")
+    assert line.endswith("no server missing here: sglang:30000; all are told of")
     assert heard("30000", one) == heard("4242", one) == heard("sglang:30000", one) == []
-    assert heard("x", states.no_server())[0].endswith("there is no server x: none runs here")
+    assert heard("x", states.no_server())[0].endswith("no server x here: none runs")
 
 
 def test_of_several_servers_it_is_said_how_to_hear_of_one_alone_and_then_that_one_is_told_alone() -> None:
@@ -148,18 +149,18 @@ def test_of_several_servers_it_is_said_how_to_hear_of_one_alone_and_then_that_on
     first, second = several.servers
     lines = [line for line in Narrator().tell(several) if " servers; " in line]
     assert [line.partition("gpubox ")[2] for line in lines] == [
-        "has 2 servers; --server PORT tells of one alone"
+        "has 2 servers; --server NAME|PORT|PID tells of one alone"
     ]
     ill = msgspec.structs.replace(second, state="stalled", truth="stands still")
     alert = Alert(key=f"server:{second.key}/stalled/1", at=several.now, severity="error", text="it stands")
     after = msgspec.structs.replace(later(several, 1), servers=(first, ill), alerts=(alert,))
     for wanted, told in ((str(first.port), False), (str(second.port), True)):
-        narrator = Narrator(wanted=wanted)
+        narrator = Narrator(wanted=Wanted(wanted))
         heard = "\n".join([*narrator.tell(several), *narrator.tell(after)])
         assert " servers; " not in heard
         assert (f"{first.name}: found" in heard, f"{second.name}: found" in heard) == (not told, told)
         assert ("ALARM: it stands" in heard, "stands still" in heard) == (told, told)
-    narrator = Narrator(wanted=str(first.port))
+    narrator = Narrator(wanted=Wanted(str(first.port)))
     narrator.tell(several)
     gone = msgspec.structs.replace(later(several, 1), servers=(second,))
     assert [line.partition("gpubox ")[2] for line in narrator.tell(gone)] == [

@@ -6,10 +6,11 @@ import msgspec
 import pytest
 from rich.cells import cell_len
 
-from specdash.monitor.state import HostState
+from specdash.monitor.state import Alert, HostState
 from specdash.operations.which import Wanted
 from specdash.tui.app import SpecdashApp
 from specdash.tui.paint import dim, row
+from specdash.tui.screens import telling
 from specdash.tui.screens.runs import RunsScreen
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
@@ -380,6 +381,22 @@ async def test_a_server_asked_for_that_is_not_there_is_told_with_those_that_are(
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)
         assert "no server" not in screen_text(app)
+
+
+async def test_an_alarm_is_read_although_something_stands_in_its_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(telling, "FLASH_S", 0.01)
+    monkeypatch.setattr(telling, "MISSED_S", 1e6)
+    source = fakes.source(states.two_servers())
+    app = SpecdashApp([source], prefer=Wanted("sglang:9"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, "no server sglang:9 here")
+        alert = Alert(
+            key="server:x/crashed/1", at=source.state.now, severity="error", text="it fell", alarm=True
+        )
+        source.set(msgspec.structs.replace(source.state, alerts=(alert,)))
+        assert "no server" not in await until(pilot, "it fell")
 
 
 async def test_a_page_that_is_only_coming_stops_no_tick(make_app: Make) -> None:

@@ -22,6 +22,8 @@ Arrival = Literal["poisson", "constant"]
 MOST_STREAMS = 4096
 MOST_REQUESTS = 1_000_000
 LONGEST = 1_000_000
+A_STREAM = 4
+"""Requests of each stream, where nobody says how many: a wide cell is not over before it is full."""
 _SECRET = re.compile(r"authorization|cookie|key|token|secret|password", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w*")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -159,14 +161,17 @@ def checked(workload: Workload) -> Workload:
     return whole
 
 
-def sweep(workload: Workload, concurrencies: Iterable[int]) -> tuple[Workload, ...]:
+def sweep(workload: Workload, concurrencies: Iterable[int], *, exactly: bool = False) -> tuple[Workload, ...]:
     """One workload for each concurrency, in the order given.
 
-    Each sends at least four requests a stream, so that a wide cell is not over before it is full.
+    ``exactly``: somebody said how many requests; else each stream sends at least four.
     """
+    least = 0 if exactly else A_STREAM
     return tuple(
         checked(
-            msgspec.structs.replace(workload, concurrency=number, requests=max(workload.requests, 4 * number))
+            msgspec.structs.replace(
+                workload, concurrency=number, requests=max(workload.requests, least * number)
+            )
         )
         for number in concurrencies
     )

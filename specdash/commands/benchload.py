@@ -23,7 +23,9 @@ _OPTIONS = (
     click.option("--api", type=click.Choice(("chat", "completions")), help="Which API; chat by default."),
     click.option("--concurrency", metavar="N[,N…]", help="Streams at once; several: one measurement each."),
     click.option("--rate", type=Number(1e-4, 1e5), metavar="R", help="Requests a second instead, Poisson."),
-    click.option("--requests", type=click.IntRange(1), metavar="N", help="Of a run; 32, or 4 a stream."),
+    click.option(
+        "--requests", type=click.IntRange(1), metavar="N", help="Measured in a run; else 32, or 4 a stream."
+    ),
     click.option("--duration", type=Number(0.1, 604_800), metavar="S", help="Send no more after so long."),
     click.option("--input", type=click.IntRange(1), metavar="TOKENS", help="Length of prompts; 128."),
     click.option("--output", type=click.IntRange(1), metavar="TOKENS", help=f"Length of answers; {OUTPUT}."),
@@ -66,7 +68,7 @@ def loads_of(
         raise click.UsageError("--rate takes one --concurrency at most: the most requests at once")
     if load.rate is not None:
         return (parse({**wanted, "concurrency": streams[0] if streams else None}),), repeat
-    return sweep(load, streams or (1,)), repeat
+    return sweep(load, streams or (1,), exactly="requests" in wanted), repeat
 
 
 def script_of(given: Mapping[str, Any], profile: Any) -> tuple[Script, int] | None:

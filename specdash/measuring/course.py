@@ -9,12 +9,13 @@ from typing import Final
 import msgspec
 
 from specdash.bench.fingerprint import launch_of
-from specdash.bench.plan import Workload
+from specdash.bench.plan import A_STREAM, Workload
 from specdash.bench.record import BASELINE
 from specdash.errors import SpecdashError
 from specdash.intake.rules import grammar_of
 from specdash.monitor.naming import in_full
 from specdash.monitor.polling import reachable_host
+from specdash.monitor.spans import count
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
@@ -186,7 +187,7 @@ def _script_step(script: Script, subject: Subject, repeat: int) -> Step:
     finds = f"its rate is what {script.tok_s} finds" if script.tok_s else "nothing says how its rate is found"
     where = f"runs {subject.place}; kept in the history as {subject.variant}"
     return Step(
-        title=f"{'once' if repeat == 1 else f'{repeat} times'}: a command of your own",
+        title=f"{_measure(repeat)}: a command of your own",
         risk="soft",
         work=Measure(workload=msgspec.to_builtins(script)),
         preview=(shlex.join(script.command), finds, where),
@@ -194,8 +195,12 @@ def _script_step(script: Script, subject: Subject, repeat: int) -> Step:
 
 
 def _title(load: Workload, repeat: int) -> str:
-    times = "once" if repeat == 1 else f"{repeat} times"
-    return f"{times}: {load_words(load)}"
+    return f"{_measure(repeat)}: {load_words(load)}"
+
+
+def _measure(repeat: int) -> str:
+    """A word before the number: the number of the step stands before it."""
+    return "measure once" if repeat == 1 else f"measure {repeat} times"
 
 
 def load_words(load: Workload) -> str:
@@ -222,6 +227,11 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
     if load.prompts != "builtin":
         cost = f"{sent * load.output:,} tokens out, and what the prompts of {load.prompts} hold"
     yield f"{load.requests} requests and {warm}, a fresh nonce in each; in all about {cost}"
+    streams = load.streams or 1 if load.rate is None else 1
+    if load.requests < streams:
+        yield f"fewer requests than streams: never more than {count(load.requests, 'stream')} at work"
+    elif streams > 1 and load.requests < A_STREAM * streams:
+        yield f"fewer than {A_STREAM} requests a stream: little of it has all of them at work"
     if load.counters:
         yield "GET /metrics before and after"
     else:

@@ -56,7 +56,7 @@ def _reckoned(
     course: Course, load: Workload | Script, known: Sequence[Measured], server: Server | None, now: float
 ) -> str | None:
     mine = [run for run in known if _alike(run, course, server)]
-    if isinstance(load, Script):
+    if isinstance(load, Script):  # one whose rate was not found took as long all the same
         took = [run for run in mine if run.command == load.command and run.run.duration_s > 0]
         newest = max(took, key=lambda run: run.at, default=None)
         if newest is None:
@@ -82,14 +82,17 @@ def _at(pace: Pace, load: Workload, repeat: int) -> str:
 def _pace(
     load: Workload, mine: Sequence[Measured], variant: str, server: Server | None, now: float
 ) -> Pace | None:
-    """A kept run with as many streams, else what the server does at this moment, else any kept run."""
+    """A run that counts with as many streams, else what the server does at this moment, else any that counts.
 
-    def nearness(run: Measured) -> tuple[bool, bool, bool, bool, float]:
+    Of several the one most like this one, and of those the newest.
+    """
+
+    def nearness(run: Measured) -> tuple[bool, bool, bool, float]:
         alike = run.workload is not None and run.workload.bare == load.bare
-        many = run.run.concurrency == load.streams
-        return many, alike, run.variant == variant, not run.trouble, run.at
+        return run.run.concurrency == load.streams, alike, run.variant == variant, run.at
 
-    runs = sorted((run for run in mine if run.run.output_tok_s and run.run.concurrency), key=nearness)
+    counting = (run for run in mine if not run.trouble)
+    runs = sorted((run for run in counting if run.run.output_tok_s and run.run.concurrency), key=nearness)
     kept = None
     if runs:
         best, name = runs[-1].run, _name(runs[-1])
@@ -116,9 +119,10 @@ def _own(server: Server, now: float) -> Pace | None:
 
 
 def _alike(run: Measured, course: Course, server: Server | None) -> bool:
-    """A measured run of this host and this model."""
+    """A measured run of this host and this model that came to its end."""
     models = {course.subject.model, server.model if server is not None else None} - {None}
-    return run.host == course.subject.host and not run.claimed and run.fingerprint.get("model") in models
+    whole = not (run.claimed or run.run.cancelled or run.run.error)
+    return whole and run.host == course.subject.host and run.fingerprint.get("model") in models
 
 
 def _name(run: Measured) -> str:

@@ -17,6 +17,7 @@ from specdash.measuring.keeping import Keeper
 from specdash.measuring.lasting import how_long
 from specdash.measuring.leftover import Leftovers
 from specdash.measuring.onhost import HostGenerator
+from specdash.monitor.spans import count
 from specdash.monitor.state import Server
 from specdash.operations.offer import Also, Offer
 from specdash.operations.offers import Operations
@@ -103,7 +104,7 @@ class Offering:
         return self._named(one)
 
     def _others(self, label: str, first: int) -> Iterator[Also]:
-        others = [name for name in self._ways if name != label]
+        others = [name for name, way in self._ways.items() if way != self._ways[label]]
         if len(others) <= MOST_OTHERS:
             yield from map(self._also, others)
             return
@@ -116,14 +117,8 @@ class Offering:
     def _also(self, name: str) -> Also:
         what, repeat = self._ways[name]
         times = "one run: no interval" if repeat == 1 else f"{repeat} runs"
-        if isinstance(what, Script):
-            return Also(name, f"{shlex.join(what.command)}, {times}", lambda: self.offer(name))
-        if what[0].rate is not None:
-            many = f"{what[0].rate:g} requests a second"
-        else:
-            streams = ", ".join(str(load.streams) for load in what)
-            many = f"{streams} stream{'' if streams == '1' else 's'}"
-        return Also(name, f"{many}, {times}", lambda: self.offer(name))
+        words = shlex.join(what.command) if isinstance(what, Script) else _in_short(what)
+        return Also(name, f"{words}, {times}", lambda: self.offer(name))
 
     def _usual(self) -> dict[str, Way]:
         base = self._load({"output": OUTPUT})
@@ -133,9 +128,23 @@ class Offering:
         fields = ("requests", "input", "output", "rate", "api")
         given = {name: value for name in fields if (value := getattr(one, name)) is not None}
         base = self._load({"output": OUTPUT, **given})
-        loads = (base,) if base.rate is not None else sweep(base, one.concurrency or (1,))
-        return loads, one.repeat or 1
+        if base.rate is not None:
+            return (base,), one.repeat or 1
+        return sweep(base, one.concurrency or (1,), exactly=one.requests is not None), one.repeat or 1
 
     def _load(self, given: dict[str, Any]) -> Workload:
         place = {"url": url_of(self._server), "counters": counted(self._server)}
         return parse({**place, "key_env": self._key_env, **given})
+
+
+def _in_short(loads: Sequence[Workload]) -> str:
+    """``1 stream, 32 requests, 128 tokens in 256 out``: what tells one offer from another."""
+    first = loads[0]
+    if first.rate is not None:
+        many = f"{first.rate:g} requests a second"
+    else:
+        streams = ", ".join(str(load.streams) for load in loads)
+        many = f"{streams} stream{'' if streams == '1' else 's'}"
+    least, most = (of(load.requests for load in loads) for of in (min, max))
+    asked = count(most, "request") if least == most else f"{least} to {most} requests"
+    return f"{many}, {asked}, {first.input} tokens in {first.output} out"

@@ -107,7 +107,7 @@ class Benchmark(Table, frozen=True, kw_only=True):
     concurrency: tuple[Annotated[int, msgspec.Meta(ge=1)], ...] = ()
     """Requests at a time; several are measured one after the other."""
     requests: Annotated[int, msgspec.Meta(ge=1)] | None = None
-    """How many, of each concurrency."""
+    """How many in a run; without: 32, or four a stream where that is more."""
     input: Annotated[int, msgspec.Meta(ge=1)] | None = None
     """Tokens of a prompt."""
     output: Annotated[int, msgspec.Meta(ge=1)] | None = None

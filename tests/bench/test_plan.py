@@ -71,3 +71,8 @@ def test_the_warm_up_follows_a_rule_unless_it_is_given() -> None:
 def test_a_sweep_fills_its_widest_cell() -> None:
     cells = sweep(plan(requests=32), (1, 8, 64))
     assert [(cell.concurrency, cell.requests) for cell in cells] == [(1, 32), (8, 32), (64, 256)]
+
+
+def test_what_somebody_asked_for_is_sent_and_no_more() -> None:
+    cells = sweep(plan(requests=3), (1, 2, 8), exactly=True)
+    assert [(cell.concurrency, cell.requests) for cell in cells] == [(1, 3), (2, 3), (8, 3)]

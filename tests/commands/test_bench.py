@@ -234,6 +234,8 @@ def test_what_cannot_be_is_said_before_anything_is_sent(
 def test_options_become_loads() -> None:
     loads, repeat = loads_of(URL, {"concurrency": "1, 64", "repeat": 5, "eos": True, "insecure": True})
     assert [(load.concurrency, load.requests) for load in loads] == [(1, 32), (64, 256)]
+    few, _ = loads_of(URL, {"concurrency": "1,64", "requests": 3})
+    assert [load.requests for load in few] == [3, 3], "as many as were asked for"
     assert (repeat, loads[0].output, loads[0].ignore_eos, loads[0].tls_verify) == (5, 256, False, False)
     ((rated,), _) = loads_of(URL, {"rate": 2.5, "concurrency": "8"})
     assert (rated.rate, rated.concurrency) == (2.5, 8)

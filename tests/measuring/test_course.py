@@ -29,7 +29,7 @@ SUBJECT = Subject(host="gpubox", name="vllm:8000", place="on gpubox", variant="e
 def test_the_plan_is_literal() -> None:
     what = plan(Course(subject=SUBJECT, loads=(LOAD,), repeat=5), made=1.0)
     assert (what.kind, what.steps[0].risk) == ("bench", "soft")
-    assert what.steps[0].title == "5 times: 1 stream, 4 requests of 128 tokens in and 100 out"
+    assert what.steps[0].title == "measure 5 times: 1 stream, 4 requests of 128 tokens in and 100 out"
     assert what.steps[0].preview == (
         "POST http://127.0.0.1:8000/v1/chat/completions, model target",
         "temperature 0; ignore_eos: no answer ends early",
@@ -37,6 +37,23 @@ def test_the_plan_is_literal() -> None:
         "GET /metrics before and after",
         "the load is made on gpubox; kept in the history as eagle3-3",
     )
+
+
+@pytest.mark.parametrize(
+    ("streams", "requests", "says"),
+    [
+        (8, 3, "fewer requests than streams: never more than 3 streams at work"),
+        (8, 8, "fewer than 4 requests a stream: little of it has all of them at work"),
+        (8, 32, None),
+        (1, 1, None),
+    ],
+)
+def test_too_few_requests_to_fill_the_streams_are_sent_as_asked_and_that_is_said(
+    streams: int, requests: int, says: str | None
+) -> None:
+    load = msgspec.structs.replace(LOAD, concurrency=streams, requests=requests)
+    preview = plan(Course(subject=SUBJECT, loads=(load,)), made=1.0).steps[0].preview
+    assert [line for line in preview if "fewer" in line] == ([says] if says else [])
 
 
 def test_prompts_of_a_file_cost_what_they_hold() -> None:
@@ -58,7 +75,7 @@ def test_several_loads_take_turns_so_that_a_drift_meets_all() -> None:
 def test_a_command_of_the_operators_own_is_shown_as_it_is() -> None:
     script = Script(command=("python3", "/tmp/a b.py"), tok_s="tps: (.*)")
     what = plan(Course(subject=SUBJECT, loads=(), script=script, repeat=3), made=1.0)
-    assert what.steps[0].title == "3 times: a command of your own"
+    assert what.steps[0].title == "measure 3 times: a command of your own"
     assert what.steps[0].preview == (
         "python3 '/tmp/a b.py'",
         "its rate is what tps: (.*) finds",

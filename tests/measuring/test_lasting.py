@@ -86,13 +86,21 @@ def test_another_model_or_host_or_what_somebody_claims_tells_nothing() -> None:
     assert "not known" in words(LOAD, *other)
 
 
-def test_a_run_that_counts_is_believed_before_one_that_does_not() -> None:
+def test_a_run_that_does_not_count_tells_nothing_of_the_next_one() -> None:
     stopped = kept(13, 20.0)
     stopped = replace(stopped, run=replace(stopped.run, cancelled=True))
     assert "of run 12 " in words(LOAD, kept(12, 71.0), stopped)
-    assert "of run 13 " in words(LOAD, stopped), (
-        "better than nothing: on a slow machine it was stopped for that"
-    )
+    assert "not known" in words(LOAD, stopped), "what it held when it was stopped is not its pace"
+    other = kept(4, 2.9, workload=replace(LOAD, output=64))
+    assert "the 2.9 tok/s of run 4 " in words(LOAD, stopped, other), "less like it, but it counts"
+    assert "of run 14 " in words(LOAD, kept(12, 71.0), kept(14, 60.0), other), "of two alike the newest"
+    shared = kept(15, 20.0)
+    shared = replace(shared, run=replace(shared.run, errors=30))
+    assert "of run 12 " in words(LOAD, kept(12, 71.0), shared)
+    own = kept(5, 71.0, workload=None, command=("bench.sh",))
+    own = replace(own, run=replace(own.run, cancelled=True))
+    script = Script(command=("bench.sh",))
+    assert "not known" in how_long(course(script=script), script, known=(own,))
 
 
 def test_the_server_tells_where_no_run_with_as_many_streams_was_kept() -> None:

@@ -28,12 +28,24 @@ def offering(tmp_path: Path, **benchmarks: Benchmark) -> Offering:
 async def test_own_commands_and_loads_of_the_profile_come_before_the_usual_ones(tmp_path: Path) -> None:
     rate = Benchmark(rate=2.5, requests=10)
     offer = await offering(tmp_path, eagle=OWN, steady=rate).offer()
-    assert offer.plan.steps[0].title == "3 times: a command of your own"
+    assert offer.plan.steps[0].title == "measure 3 times: a command of your own"
     assert offer.plan.steps[0].preview[0] == "python3 /tmp/benchmark_eagle3.py"
     assert [(also.label, also.says) for also in offer.also[:2]] == [
-        ("steady", "2.5 requests a second, one run: no interval"),
-        ("1 stream", "1 stream, 3 runs"),
+        ("steady", "2.5 requests a second, 10 requests, 128 tokens in 256 out, one run: no interval"),
+        ("1 stream", "1 stream, 32 requests, 128 tokens in 256 out, 3 runs"),
     ]
+
+
+async def test_no_other_way_is_the_plan_that_is_shown_and_equal_loads_read_alike(tmp_path: Path) -> None:
+    short = Benchmark(requests=4, output=128, repeat=3)
+    offer = await offering(tmp_path, usual=Benchmark(repeat=3), short=short).offer()
+    assert offer.plan.steps[0].title == "measure 3 times: 1 stream, 32 requests of 128 tokens in and 256 out"
+    assert [(also.label, also.says) for also in offer.also[:2]] == [
+        ("short", "1 stream, 4 requests, 128 tokens in 128 out, 3 runs"),
+        ("once", "1 stream, 32 requests, 128 tokens in 256 out, one run: no interval"),
+    ]
+    wide = await offering(tmp_path, one=short, wide=Benchmark(concurrency=(1, 64), repeat=2)).offer()
+    assert wide.also[0].says == "1, 64 streams, 32 to 256 requests, 128 tokens in 256 out, 2 runs"
 
 
 async def test_how_long_it_takes_is_said_with_the_key_that_ends_it(tmp_path: Path) -> None:
@@ -51,19 +63,21 @@ async def test_an_own_command_that_was_chosen_is_what_runs(tmp_path: Path) -> No
 
 async def test_every_benchmark_can_be_reached_however_many_there_are(tmp_path: Path) -> None:
     names = [f"load{number}" for number in range(9)]
-    offer = await offering(tmp_path, **dict.fromkeys(names, Benchmark(output=64))).offer()
+    offer = await offering(
+        tmp_path, **{name: Benchmark(output=64 + at) for at, name in enumerate(names)}
+    ).offer()
     seen: set[str] = set()
     for _ in range(4):
         assert len(offer.also) <= MOST_OTHERS
         seen |= {also.label for also in offer.also}
         offer = await next(also for also in offer.also if also.label == MORE).make()
-        assert offer.plan.steps[0].title.startswith("once: "), "the plan is the same"
+        assert offer.plan.steps[0].title.startswith("measure once: "), "the plan is the same"
     assert {*names[1:], "1 stream", "once", "8 streams", "64 streams"} <= seen
 
 
 async def test_a_benchmark_of_the_profile_hides_the_usual_one_of_its_name(tmp_path: Path) -> None:
     offer = await offering(tmp_path, once=OWN).offer()
-    assert offer.plan.steps[0].title == "3 times: a command of your own"
+    assert offer.plan.steps[0].title == "measure 3 times: a command of your own"
 
 
 @pytest.mark.parametrize("streams", [(1,), (1, 8)])

@@ -138,7 +138,15 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "view.freeze", ("space",), "space", "freeze", "hold the display; data goes on", "view", "dashboard"
     ),
     Action("detail", ("enter",), "enter", "detail", "all about the chosen card, phase, step or line", "view"),
-    Action("alert.ack", ("x",), "x", "acknowledge", "the alert that is shown was seen", "view", width=60),
+    Action(
+        "alert.ack",
+        ("x",),
+        "x",
+        "acknowledge",
+        "the alert was seen; put away what the last line names",
+        "view",
+        width=60,
+    ),
     Action("alert.snooze", ("X",), "X", "snooze", "the alert that is shown may wait ten minutes", "view"),
     Action("view.events", ("o",), "o", "events", "what has happened: alarms, recoveries, the link", "view"),
     Action("conn.retry", ("r",), "r", "refresh", "look again now; reconnect now", "view", width=110),

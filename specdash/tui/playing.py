@@ -130,13 +130,15 @@ class Playing:
                 row(Span(run.summary(), "warn"), dim(f"  — : runbook {run.name} goes on")), 20.0
             )
 
-    def acknowledge(self) -> bool:
-        """Put the outcome away; False where there is none, or it is at work."""
-        run = self.run
-        if run is None or self._at_work or run.ended is None:
-            return False
-        self._put_away = run.id
-        return True
+    @property
+    def over(self) -> bool:
+        """The run that is shown has ended, and can be put away."""
+        return self.run is not None and not self._at_work and self.run.ended is not None
+
+    def acknowledge(self) -> None:
+        """Put the outcome away."""
+        if self.run is not None:
+            self._put_away = self.run.id
 
     # ------------------------------------------------------------------ keys
 

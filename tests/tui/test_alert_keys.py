@@ -7,14 +7,16 @@ from types import SimpleNamespace
 import msgspec
 import pytest
 
+from specdash.measuring.progress import Progress
 from specdash.monitor.state import Alert
 from specdash.monitor.words import Severity
 from specdash.tui.app import terminal_title
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.alerts import alert_row
+from tests.tui.test_planrows import plan, step
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
-from tests.tui.reading import screen_lines, screen_text, settle
+from tests.tui.reading import screen_lines, screen_text, settle, until
 
 
 @pytest.mark.parametrize("starts", [True, False])
@@ -61,7 +63,7 @@ async def test_only_what_went_wrong_asks_to_be_acknowledged_and_good_news_stands
             assert text in screen_lines(app)[-2]
             keys = screen_lines(app)[-1]
             if severity == "info":
-                assert keys.index("T token") < keys.index("/ find") < keys.index("x put away")
+                assert keys.index("T token") < keys.index("/ find") < keys.index("x put away news")
             else:
                 assert keys.index("x acknowledge") < keys.index("/ find")
 
@@ -84,3 +86,47 @@ def test_an_alarm_whose_key_does_nothing_offers_the_one_that_keeps_what_was_seen
         assert "— d keeps what was seen in a file" in text_of(told)
     lost = alert_row(states.lost(), 120, idle=frozenset({"conn.retry"}))
     assert " — " not in text_of(lost), "what is no alarm needs no keeping"
+
+
+async def test_the_last_line_names_what_x_puts_away_next_and_x_does_that(make_app: Make) -> None:
+    serving = states.serving()
+    source = fakes.source(serving)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        ill = Alert(key="card/1", at=serving.now - 60, severity="warning", text="GPU 1: too hot")
+        news = Alert(key="news/1", at=serving.now - 50, severity="info", text="sglang:30000 is ready")
+        source.set(msgspec.structs.replace(serving, alerts=(ill, news)))
+        done = Progress(host="gpubox", name="sglang:30000", variant="baseline", state="done")
+        board.measuring.here.benchmark = SimpleNamespace(progress=done)  # type: ignore[assignment]
+        board.acting.here.ended = plan(step(state="failed", evidence="it will not die"))
+        board.acting.here.ended_at = serving.now - 70
+        for verb, there, away in (
+            ("acknowledge", "GPU 1: too hot", "GPU 1: too hot"),
+            ("put away benchmark", "x puts it away", "benchmark of baseline"),
+            ("put away plan", "it will not die", "it will not die"),
+            ("put away news", "sglang:30000 is ready", "sglang:30000 is ready"),
+        ):
+            await settle(pilot)
+            text = screen_text(app)
+            assert f"x {verb} " in screen_lines(app)[-1]
+            assert there in text
+            assert ("x puts it away" in text) == (verb == "put away benchmark"), "one key, one promise"
+            await pilot.press("x")
+            await settle(pilot)
+            assert away not in screen_text(app)
+        assert "x " not in screen_lines(app)[-1]
+        await pilot.press("x")
+        await until(pilot, "nothing to put away")
+
+
+async def test_good_news_is_not_snoozed(make_app: Make) -> None:
+    idle = states.idle()
+    news = Alert(key="news/1", at=idle.now, severity="info", text="sglang:30000 is ready")
+    source = fakes.source(msgspec.structs.replace(idle, alerts=(news,)))
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("X")
+        await until(pilot, "nothing is wrong: there is nothing to snooze")
+        assert source.snoozed == []

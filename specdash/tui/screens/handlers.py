@@ -13,9 +13,9 @@ from specdash.tui.measuring import MEASURING_HANDLERS
 from specdash.tui.paint import dim, row
 from specdash.tui.screens.detail import detail_of_chosen
 from specdash.tui.screens.help import HelpScreen
+from specdash.tui.screens.keysnow import put_away
 from specdash.tui.screens.logkeys import LOG_HANDLERS, leave
 from specdash.tui.screens.looking import LOOKING_HANDLERS
-from specdash.tui.screens.panes import situation_of
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
@@ -149,21 +149,12 @@ def _freeze(board: Dashboard) -> None:
 
 
 def _acknowledge(board: Dashboard) -> None:
-    first = board.foremost
-    mine = board.plan_of_shown
-    if board.acting.acknowledge():
-        if mine:
-            board.leave_ended()
-        board.apply()
-    elif (
-        situation_of(board) is None and board.measuring.acknowledge()
-    ) or board.listing.playing.acknowledge():
-        board.apply()
-    elif first is not None:
-        board.source.acknowledge(first.key)
-        board.leave_ended(first.key)
-    else:
-        board.leave_ended()
+    away = put_away(board)
+    if away is None:
+        board.flash(row(dim("nothing to put away")))
+        return
+    away.do()
+    board.apply()
 
 
 def acknowledge_all(board: Dashboard) -> None:

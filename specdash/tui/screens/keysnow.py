@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
 from specdash.monitor.alerts import about
+from specdash.monitor.state import Alert
+from specdash.operations.plan import Plan
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.footer import Moment
 from specdash.tui.widgets.steps import StepsPane
@@ -24,6 +27,7 @@ def keys_now(board: Dashboard) -> Moment:
         idle=idle(board),
         live=board.state.link.state in ("live", "stale"),
         measuring=board.measuring.here.under_way,
+        away=away.verb if (away := put_away(board)) is not None else "",
     )
 
 
@@ -33,12 +37,13 @@ def _first(board: Dashboard) -> list[str]:
     first = list(dict.fromkeys([*board.acting.keys(), *(board.panel.keys if board.panel else ())]))
     if state.link.state in ("lost", "refused") and "conn.retry" not in first:
         first.insert(0, "conn.retry")
-    if not _must_be_seen(board):
+    away = put_away(board)
+    if away is None or not away.urgent:
         first = [id_ for id_ in first if id_ != "alert.ack"]
+    elif away.leads:
+        first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
     elif "alert.ack" not in first:
         first.append("alert.ack")
-    if "alert.ack" in first and _lets_go(board):
-        first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
     if server is None:
         first = [id_ for id_ in first if not id_.startswith("log.")]
     if len(board.choices) > 1:
@@ -50,18 +55,70 @@ def _first(board: Dashboard) -> list[str]:
     return first
 
 
-def _must_be_seen(board: Dashboard) -> bool:
-    """What ``x`` puts away went wrong; good news may wait, and their key stands behind the useful ones."""
-    here, alert = board.acting.here, board.foremost
-    if here.running is None and here.ended is not None:
-        return not here.ended.ok
-    return alert is not None and alert.severity != "info"
+class PutAway(NamedTuple):
+    """What the next ``x`` does."""
+
+    verb: str
+    """For the footer."""
+    do: Callable[[], object]
+    urgent: bool = False
+    """It went wrong; good news may wait, and their key stands behind the useful ones."""
+    leads: bool = False
+    """The end of the shown server is put away, and the view goes on to one that lives."""
 
 
-def _lets_go(board: Dashboard) -> bool:
-    """The end of the shown server is what ``x`` puts away, and it goes on to one that lives."""
-    server, alert = board.server, board.foremost
-    return board.another_waits and server is not None and alert is not None and about(alert.key) == server.key
+def put_away(board: Dashboard) -> PutAway | None:
+    """What went wrong, as the line of the alerts tells it; then what stands largest; then what is left.
+
+    None: there is nothing to put away.
+    """
+    if (wrong := gone_wrong(board)) is not None:
+        return wrong
+    playing, alert = board.listing.playing, board.foremost
+    if board.measuring.waits:
+        return PutAway("put away benchmark", board.measuring.acknowledge)
+    if _ended(board) is not None:
+        return _of_plan(board)
+    if playing.over:
+        return PutAway("put away runbook", playing.acknowledge)
+    if alert is not None:
+        return _of_alert(board, alert)
+    return PutAway("go to a living server", board.leave_ended) if board.another_waits else None
+
+
+def gone_wrong(board: Dashboard) -> PutAway | None:
+    """What the line of the alerts tells that went wrong: a plan that failed, else an alert."""
+    plan, alert = _ended(board), board.foremost
+    if plan is not None and board.acting.line(board.size.width):
+        return None if plan.ok else _of_plan(board)
+    return _of_alert(board, alert) if alert is not None and alert.severity != "info" else None
+
+
+def _ended(board: Dashboard) -> Plan | None:
+    here = board.acting.here
+    return here.ended if here.running is None else None
+
+
+def _of_plan(board: Dashboard) -> PutAway:
+    plan, mine = _ended(board), board.plan_of_shown
+
+    def do() -> None:
+        board.acting.acknowledge()
+        if mine:
+            board.leave_ended()
+
+    return PutAway("put away plan", do, urgent=plan is not None and not plan.ok)
+
+
+def _of_alert(board: Dashboard, alert: Alert) -> PutAway:
+    server, wrong = board.server, alert.severity != "info"
+
+    def do() -> None:
+        board.source.acknowledge(alert.key)
+        board.leave_ended(alert.key)
+
+    leads = board.another_waits and server is not None and about(alert.key) == server.key
+    return PutAway("acknowledge" if wrong else "put away news", do, urgent=wrong, leads=leads)
 
 
 def idle(board: Dashboard) -> frozenset[str]:
@@ -72,7 +129,7 @@ def idle(board: Dashboard) -> frozenset[str]:
         out |= {"log.error", "log.error_previous"}
     if board.state.over is not None or board.state.link.state == "connecting":
         out.add("conn.retry")
-    if not (board.state.alerts or board.acting.here.ended is not None or board.another_waits):
+    if put_away(board) is None:
         out.add("alert.ack")
     asked = board.acting.keys()
     if not board.starts and "server.restart" not in asked:

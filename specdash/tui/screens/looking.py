@@ -13,6 +13,7 @@ from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.choices import names
 from specdash.tui.widgets.envtable import env_rows, env_title
 from specdash.tui.widgets.eventlist import event_rows
+from specdash.wording import why
 
 if TYPE_CHECKING:
     from specdash.monitor.state import Server
@@ -24,8 +25,8 @@ LONG_FLASH_S: Final = 15.0
 
 def _snooze(board: Dashboard) -> None:
     first = board.foremost
-    if first is None:
-        board.flash(row(dim("no alert to snooze")))
+    if first is None or first.severity == "info":
+        board.flash(row(dim("nothing is wrong: there is nothing to snooze")))
         return
     board.source.snooze(first.key)
     board.leave_ended(first.key)
@@ -64,7 +65,7 @@ def _evidence(board: Dashboard) -> None:
     try:
         where = files.write(f"{name_of(state)}.tar.gz", data)
     except OSError as error:
-        board.flash(row(Span(f"no evidence was written: {error.strerror or error}", "bad")))
+        board.flash(row(Span(f"no evidence was written: {why(error)}", "bad")))
         return
     size = f"{max(1, len(data) >> 10):,} KiB"
     board.flash(row(Span(files.shown(where)), dim(f"   {size}")), LONG_FLASH_S)

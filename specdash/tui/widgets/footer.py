@@ -40,6 +40,8 @@ class Moment:
     """The connection lives: ``r`` looks again; else it connects again."""
     measuring: bool = False
     """A benchmark runs: its key stops it."""
+    away: str = ""
+    """What the key that puts away would do next."""
 
 
 def _panes() -> Row:
@@ -59,8 +61,8 @@ def _fits(action: Action, now: Moment) -> bool:
 def _verb(action: Action, now: Moment) -> str:
     if action.id == "bench.run" and now.measuring:
         return "stop"
-    if action.id == "alert.ack" and action.id not in now.first:
-        return "put away"  # good news: nobody has to take note of it
+    if action.id == "alert.ack" and now.away:
+        return now.away
     if action.id == "move.right":
         return "next"  # of the strip: elsewhere nobody needs to be told
     return "reconnect" if action.id == "conn.retry" and not now.live else action.verb

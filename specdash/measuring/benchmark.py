@@ -78,7 +78,11 @@ class Benchmark:
         self._stopped = False
         subject = course.subject
         self.progress = Progress(
-            host=subject.host, name=subject.name, variant=subject.variant, runs=len(course.runs)
+            host=subject.host,
+            name=subject.name,
+            variant=subject.variant,
+            server=subject.server,
+            runs=len(course.runs),
         )
 
     def subscribe(self, changed: Callable[[], None]) -> Callable[[], None]:

@@ -25,6 +25,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     name: str
     variant: str
+    server: str | None = None
+    """Key of the server that is measured; a start of it anew is another one. None: only a URL is known."""
     state: State = "starting"
     run: int = 0
     """Which run is at work, from 1; 0 before the first."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from specdash.measuring.benchmark import Benchmark
     from specdash.measuring.offering import Offering
     from specdash.measuring.progress import Progress
+    from specdash.monitor.state import Server
     from specdash.session.source import Source
     from specdash.tui.screens.dashboard import Dashboard
     from specdash.tui.screens.plan import Answer
@@ -54,6 +55,13 @@ class Bench:
     def under_way(self) -> bool:
         """Requests may be on their way."""
         return self.benchmark is not None and self.benchmark.progress.under_way
+
+    def beside(self, server: Server | None) -> Progress | None:
+        """What is shown beside this server: no outcome of another one or an earlier start."""
+        told = self.progress
+        if told is None or told.under_way or server is None:
+            return told
+        return told if told.server in (None, server.key) else None
 
 
 class Measuring:
@@ -92,7 +100,7 @@ class Measuring:
 
     def panel(self) -> Panel | None:
         """While one runs, and afterwards until it is put away."""
-        progress = self.here.progress
+        progress = self.here.beside(self._board.server)
         if progress is None:
             return None
         from specdash.tui.widgets.benchrows import bench_below, bench_rows, bench_title
@@ -213,7 +221,7 @@ class Measuring:
         def above(width: int) -> list[Row]:
             from specdash.tui.widgets.benchrows import bench_rows, bench_title, load_line
 
-            progress = here.progress
+            progress = here.beside(self._board.server)
             if progress is None:
                 return []
             height = max(4, min(16, self._board.size.height - 18))

@@ -152,6 +152,24 @@ async def test_what_is_wrong_with_the_server_comes_before_figures_that_wait_to_b
         assert kept.benchmark is None
 
 
+async def test_figures_of_an_earlier_start_do_not_stand_above_the_one_that_serves_now(make_app: Make) -> None:
+    first = states.serving()
+    (server,) = first.servers
+    source = fakes.source(first)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        done = Progress(host="gpubox", name=server.name, variant="eagle3-3", server=server.key, state="done")
+        board.measuring.here.benchmark = SimpleNamespace(progress=done)  # type: ignore[assignment]
+        await until(pilot, "benchmark of eagle3-3")
+        anew = msgspec.structs.replace(server, key="9999:2", pid=9999)
+        source.set(msgspec.structs.replace(first, servers=(anew,)))
+        text = await until(pilot, "9999")
+        assert "benchmark of eagle3-3" not in text
+        source.set(first)
+        await until(pilot, "benchmark of eagle3-3")
+
+
 async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(
     make_app: Make, host: BenchHost, tmp_path: Path
 ) -> None:

@@ -1,4 +1,5 @@
-"""The one door to the operator's own files: whatever lies under a name, reading it neither hangs nor swells.
+"""The one door to the operator's own files: whatever lies under a name, reading it neither hangs nor swells;
+and what keeps one from being written is said with the folder where it can be mended.
 
 What is wrong is an ``OSError`` whose words (``specdash.wording.why``) say what lies there and what to do.
 """
@@ -8,6 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -69,3 +72,30 @@ def text_of(path: Path) -> str:
     Raises ``OSError``, ``UnicodeDecodeError``.
     """
     return data_of(path).decode("utf-8-sig")
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raises what keeps this file from being written in our own words; that it is there, as it comes."""
+    try:
+        yield
+    except FileExistsError:
+        raise
+    except OSError as error:
+        raise OSError(error.errno, unwritten(path, error), str(path)) from None
+
+
+def unwritten(path: Path, error: OSError) -> str:
+    """Why this file cannot be written, and what helps."""
+    folder = path.parent
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.ESTALE):
+        return f"there is no folder {folder}: make it, or mount its disk"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return f"{path if path.exists() else folder} may not be written: mend its rights"
+    words = {
+        errno.ENOSPC: f"the disk of {folder} is full: make room there",
+        errno.EDQUOT: f"your quota on the disk of {folder} is used up: make room there",
+        errno.EROFS: f"the disk of {folder} is mounted read-only: mount it for writing, or choose another",
+        errno.EIO: f"the disk of {folder} fails: its kernel log says how",
+    }
+    return words.get(error.errno or 0, f"{why(error)} ({path})")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import socket
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ from specdash.remote.options import LinkOptions
 from specdash.remote.sshconfig import config_files, resolve
 from specdash.remote.target import parse_target
 from specdash.tui import keymap, themes
+from specdash.wording import why
 
 KINDS = {
     "folder": "a folder, and a plain file is wanted there",
@@ -126,3 +128,29 @@ def test_a_file_that_may_not_be_read_says_what_helps(tmp_path: Path, monkeypatch
     path.write_text("")
     monkeypatch.setattr(os, "access", lambda _path, _mode: False)  # root may read everything
     assert keymap.load(path).problems == (f"{path}: may not be read: mend its rights",)
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [
+        (errno.ENOSPC, "the disk of {folder} is full: make room there"),
+        (errno.EDQUOT, "your quota on the disk of {folder} is used up: make room there"),
+        (errno.EROFS, "the disk of {folder} is mounted read-only: mount it for writing, or choose another"),
+        (errno.EIO, "the disk of {folder} fails: its kernel log says how"),
+        (errno.ENOENT, "there is no folder {folder}: make it, or mount its disk"),
+        (errno.EACCES, "{folder} may not be written: mend its rights"),
+        (errno.EFBIG, "File too large ({folder}/new)"),
+    ],
+)
+def test_a_file_that_cannot_be_written_names_the_folder_and_what_helps(
+    number: int, words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(OSError) as caught, ownfiles.writing(tmp_path / "new"):  # noqa: PT011 (its words)
+        raise OSError(number, os.strerror(number))
+    assert why(caught.value) == words.format(folder=tmp_path)
+    assert caught.value.errno == number
+
+
+def test_that_a_file_is_there_already_is_no_fault_of_its_disk(tmp_path: Path) -> None:
+    with pytest.raises(FileExistsError, match="File exists"), ownfiles.writing(tmp_path):
+        tmp_path.mkdir()

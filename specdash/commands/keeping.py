@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specdash import ownfiles
 from specdash.commands import folding
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
@@ -68,7 +69,7 @@ def write(path: Path, text: str, *, private: bool = False, anew: bool = False) -
         if not there:
             with contextlib.suppress(OSError):
                 path.unlink()
-        raise SpecdashError(f"cannot write {path}: {error.strerror or error}") from error
+        raise SpecdashError(f"cannot write {path.name}: {ownfiles.unwritten(path, error)}") from error
 
 
 def document(value: object) -> None:

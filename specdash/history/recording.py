@@ -110,7 +110,7 @@ class Recorder:
             while left:  # an almost full disk takes a part
                 left = left[self._file.write(left) :]
         except OSError as error:
-            self.problem = f"the recording ended: {self.path}: {error.strerror or error}"
+            self.problem = f"the recording ended: {ownfiles.unwritten(self.path, error)}"
             self._file.close()
             self._file = None
 
@@ -126,7 +126,7 @@ def _create(path: Path) -> BinaryIO:
             f"{path} exists already", "name another: a recording never overwrites a file"
         ) from None
     except OSError as error:
-        raise RecordingError(f"cannot write {path}: {error.strerror or error}") from None
+        raise RecordingError(f"cannot write {path.name}: {ownfiles.unwritten(path, error)}") from None
     return os.fdopen(descriptor, "wb", buffering=0)
 
 

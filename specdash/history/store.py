@@ -6,6 +6,7 @@ Whatever is wrong with the file (damaged, locked, read-only, made by a newer ver
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping
@@ -23,7 +24,6 @@ from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind, Lap, summarise
 from specdash.monitor.limits import Learned
 from specdash.monitor.words import PHASES, Phase
-from specdash.wording import why
 
 BUSY_S: Final = 0.5
 """How long another program may keep the file to itself before we go on without it."""
@@ -266,8 +266,7 @@ class Store:
         try:
             yield
         except sqlite3.OperationalError as error:
-            hint = "try again: another specdash may be writing; else mend its rights"
-            raise HistoryError(f"{self.path}: {error}", hint) from error
+            raise self._refused(error) from error
         except sqlite3.DatabaseError as error:
             raise HistoryError(
                 f"{self.path} is damaged: {error}", "move it away: a new one is made at the next start"
@@ -275,7 +274,31 @@ class Store:
         except OverflowError as error:
             raise HistoryError("no run has so large a number", "specdash runs lists them") from error
         except OSError as error:
-            raise HistoryError(f"{self.path}: {why(error)}", "move it away, or mend its rights") from error
+            raise self._unwritten(error) from error
+
+    def _refused(self, error: sqlite3.OperationalError) -> HistoryError:
+        """What SQLite could not do, blamed on what is so of the file and its folder."""
+        text, folder = str(error), self.path.parent
+        if "locked" in text or "busy" in text:
+            return HistoryError(f"{self.path}: another specdash is writing", "try again")
+        if not folder.is_dir():
+            number = errno.ENOENT
+        elif "full" in text:
+            number = errno.ENOSPC
+        elif not self.path.exists():
+            return HistoryError(f"{self.path} is gone", "start specdash again: a new one is made")
+        elif os.statvfs(folder).f_flag & os.ST_RDONLY:
+            number = errno.EROFS
+        elif not (os.access(self.path, os.W_OK) and os.access(folder, os.W_OK)):
+            number = errno.EACCES
+        elif "I/O" in text:
+            number = errno.EIO
+        else:
+            return HistoryError(f"{self.path}: {text}", "move it away: a new one is made at the next start")
+        return self._unwritten(OSError(number, text))
+
+    def _unwritten(self, error: OSError) -> HistoryError:
+        return HistoryError(f"{self.path.name}: {ownfiles.unwritten(self.path, error)}")
 
 
 def _columns(kind: Kind) -> tuple[str, ...]:

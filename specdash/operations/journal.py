@@ -12,6 +12,7 @@ import errno
 import fcntl
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,37 +48,56 @@ class LineFile:
 
     def __init__(self, path: Path, first: Mapping[str, Any], busy: str, kept: int) -> None:
         self.path = path
-        try:
+        with _kept(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             fresh = not path.exists()
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            why = f"{error.filename or path.parent}: {error.strerror or error}"
-            raise SpecdashError(f"what is done cannot be kept: {why}") from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self.close()
             raise SpecdashError(busy, "wait until it is done") from None
+        try:
+            with _kept(path):
+                if fresh:
+                    self.write(first)
+                elif not path.read_bytes().endswith(b"\n"):  # a line was torn off: ours begins on its own
+                    os.write(self._descriptor, b"\n")
+        except SpecdashError:
+            self.close()
+            if fresh:
+                path.unlink(missing_ok=True)
+            raise
         if fresh:
-            self.write(first)
             prune(path.parent, kept)
-        elif not path.read_bytes().endswith(b"\n"):  # a line was torn off: ours begins on its own
-            os.write(self._descriptor, b"\n")
 
     def write(self, row: Mapping[str, Any], *, sync: bool = True) -> None:
-        """One line; on disk when this returns, unless a crash of the machine may take it (``sync``)."""
+        """One line; on disk when this returns, unless a crash of the machine may take it (``sync``).
+
+        Raises ``OSError``.
+        """
         line = msgspec.json.encode(row) + b"\n"
-        if os.write(self._descriptor, line) < len(line):  # a disk that is nearly full takes a part of it
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
-        if sync:
-            os.fsync(self._descriptor)
+        with ownfiles.writing(self.path):
+            if os.write(self._descriptor, line) < len(line):  # a disk that is nearly full takes a part of it
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            if sync:
+                os.fsync(self._descriptor)
 
     def close(self) -> None:
         """Let go of the file; what was not ended can be taken up again."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+
+@contextmanager
+def _kept(path: Path) -> Iterator[None]:
+    """Nothing is done that is not kept. Raises ``SpecdashError``."""
+    try:
+        yield
+    except OSError as error:
+        words = ownfiles.unwritten(path, error)
+        raise SpecdashError(f"what is done cannot be kept: {words}") from error
 
 
 class Record(LineFile):

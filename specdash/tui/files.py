@@ -8,11 +8,14 @@ from pathlib import Path
 
 import platformdirs
 
+from specdash import ownfiles
+
 
 def state_folder() -> Path:
     """The program's state folder, made when needed; only you may look into it."""
     folder = platformdirs.user_state_path("specdash")
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with ownfiles.writing(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder
 
 
@@ -32,10 +35,11 @@ def write(name: str, data: bytes) -> Path:
     name = re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[-100:].lstrip(".-") or "unnamed"
     path = state_folder() / name
     part = path.with_name(f".{name}.{os.getpid()}")
-    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-        return part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with ownfiles.writing(path):
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(data)
+            return part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)

@@ -91,4 +91,4 @@ def test_what_is_no_recording_is_refused_in_one_line(
 def test_a_screenshot_that_cannot_be_written_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     code, _, err = specdash(capsys, "replay", HANG, "--at", "1", "--screenshot", "/no/such/folder/x.svg")
     assert code == 1
-    assert "cannot write /no/such/folder/x.svg: No such file or directory" in err
+    assert "cannot write x.svg: there is no folder /no/such/folder" in err

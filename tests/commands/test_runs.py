@@ -203,8 +203,8 @@ HUGE = "99999999999999999999999"
         (("runs", "claim", " ", "5"), "a host or a URL is needed"),
         (("runs", "claim", "h", "5", "--on", "0001-01-01"), "no day on which it can have been"),
         (("runs", "claim", "h", "5", "--on", "9999-12-31"), "no day on which it can have been"),
-        (("runs", "export", "--output", "/nonexistent/x"), "cannot write /nonexistent/x: No such file"),
-        (("runs", "export", "--output", "/dev/null/x"), "cannot write /dev/null/x: Not a directory"),
+        (("runs", "export", "--output", "/nonexistent/x"), "cannot write x: there is no folder /nonexistent"),
+        (("runs", "export", "--output", "/dev/null/x"), "cannot write x: there is no folder /dev/null"),
     ],
 )
 def test_what_cannot_be_is_said_in_one_line(say: Say, asked: tuple[str, ...], says: str) -> None:

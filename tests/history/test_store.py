@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from specdash.history.store import COMPARED, KEPT, MIGRATIONS, HistoryError, Store
+from specdash.history.todo import Todo
 from specdash.monitor.baseline import Baseline
 from specdash.monitor.learning import GoodStart, Kind, Lap
 
@@ -147,10 +150,39 @@ def test_a_file_that_another_program_holds_is_an_error_and_no_long_wait(
     store = Store(path)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(HistoryError, match="locked"):
+    with pytest.raises(HistoryError, match=r"another specdash is writing \(try again\)"):
         store.keep(start(1))
     holder.execute("ROLLBACK")
     assert store.keep(start(1)), "nothing was kept by halves"
+
+
+def test_a_full_disk_is_called_full_and_its_folder_is_named(path: Path) -> None:
+    store = Store(path)
+    store._db.execute("PRAGMA max_page_count = 1")  # SQLite's words are those of a full disk
+    todo = Todo(id="a", title="t", note="n" * 9000, place=1.0, made=1.0)
+    with pytest.raises(HistoryError) as caught:
+        store.keep_todo("gpubox", todo)
+    assert str(caught.value) == f"{path.name}: the disk of {path.parent} is full: make room there"
+
+
+def test_what_sqlite_may_not_write_is_blamed_on_what_is_so_there(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(path)
+    readonly = sqlite3.OperationalError("attempt to write a readonly database")
+    assert "is mounted read-only" not in str(store._refused(readonly))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda _path, _mode: False)  # root may write everywhere
+        assert "may not be written: mend its rights" in str(store._refused(readonly))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "statvfs", lambda _path: SimpleNamespace(f_flag=os.ST_RDONLY))
+        assert f"the disk of {path.parent} is mounted read-only" in str(store._refused(readonly))
+    broken = sqlite3.OperationalError("disk I/O error")
+    assert f"the disk of {path.parent} fails" in str(store._refused(broken))
+    path.unlink()
+    assert f"{path} is gone" in str(store._refused(readonly))
+    store.path = tmp_path / "unmounted" / "history.db"
+    assert f"there is no folder {tmp_path / 'unmounted'}" in str(store._refused(readonly))
 
 
 def test_several_that_open_a_new_file_at_once_all_have_it(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import resource
 from pathlib import Path
 
@@ -21,7 +22,7 @@ def test_a_line_for_which_the_disk_has_only_half_the_room_is_not_taken_for_writt
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, hard))
     try:
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(OSError, match="is full: make room there"):
             file.write({"step": 0, "is": "active"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -77,6 +78,17 @@ async def test_a_line_of_a_journal_that_is_not_understood_loses_no_plan(
     record.close()
     [again] = journal.unfinished(host.target)
     assert (again.steps[0].state, again.steps[0].evidence) == ("active", "later")
+
+
+def test_a_plan_for_which_there_is_no_room_leaves_no_file_that_looks_like_one(
+    journal: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "write", lambda _to, _data: 7)
+    with pytest.raises(SpecdashError) as caught:
+        LineFile(journal.folder / "a.jsonl", {"plan": 1}, "busy", 3)
+    words = f"what is done cannot be kept: the disk of {journal.folder} is full: make room there"
+    assert str(caught.value) == words
+    assert list(journal.folder.iterdir()) == []
 
 
 async def test_where_no_journal_can_be_kept_nothing_is_begun_and_it_is_said_why(

@@ -13,6 +13,7 @@ from specdash.tui import files, say
 from specdash.tui.paint import Span, dim, row
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.logprompt import LogPrompt
+from specdash.wording import why as reason
 
 if TYPE_CHECKING:
     from specdash.logs.lens import LogLens
@@ -167,7 +168,7 @@ def _written(board: Dashboard, name: str, data: bytes, what: str, why: str) -> N
     try:
         where = files.write(name, data)
     except OSError as error:
-        board.flash(row(Span(f"not written: {error}", "bad")))
+        board.flash(row(Span(f"not written: {reason(error)}", "bad")))
     else:
         board.flash(row(Span(what), dim(f"   {why}{files.shown(where)}")), PATH_S)
 

@@ -181,7 +181,7 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
             await stack.enter_async_context(_connected(session))
         except NoConnection as error:
             ctx = click.get_current_context(silent=True)
-            error.hint = meant(profile, target, ctx.info_name or "" if ctx else "status")
+            error.hint = meant(profile, target, ctx.info_name or "" if ctx else "", given)
             raise
         second: Session | None = None
         if outside and named is not None and named[1].cleanup_via:

@@ -12,6 +12,7 @@ from specdash.commands.acting import EXIT_FAILED, Refused, Scene, desk_of, room,
 from specdash.commands.benchload import loads_of, script_of
 from specdash.commands.benchtold import run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document
+from specdash.commands.targets import called
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -42,7 +43,7 @@ async def campaign(target: str, given: dict[str, Any]) -> int:
         if variant is not None and variant.patches:
             raise SpecdashError(
                 f"{name} patches files, and a campaign does not take patches back between its launches",
-                f"specdash restart {target} --variant {name}, then specdash bench, measures it alone",
+                f"specdash restart {called(target, given)} --variant {name}, then bench, measures it alone",
             )
     loads, repeat = loads_of("host:1", given, profile)
     if script_of(given, profile) is not None:

@@ -101,7 +101,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         return stage.leave(sources)
     finally:
         for source in sources:
-            if source.state.host is None and (hint := meant(profile, source.target, "connect")):
+            if source.state.host is None and (hint := meant(profile, source.target, "connect", given)):
                 tell(f"specdash: {hint}", err=True)
         _close(recorders)
         if herald is not None:

@@ -14,7 +14,7 @@ import click
 
 from specdash.commands.acting import say, scene
 from specdash.commands.keeping import write
-from specdash.commands.targets import target_options
+from specdash.commands.targets import target_options, typed
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from specdash.operations.draft import Drafted
 
 STDOUT = "-"
-_NEEDED = ("ssh_config", "port", "identity", "jump", "via_openssh", "sudo")
 
 
 class Exists(SpecdashError):
@@ -73,7 +72,7 @@ async def _init(target: str, output: str, given: dict[str, Any]) -> int:
         servers = [await _drafted(here, server) for server in here.state.servers if server.gone_at is None]
         state, told = here.state, here.host.target if here.host else target
     day = datetime.date.today().isoformat()
-    text = draft(state, told, servers, day, _reached(given))
+    text = draft(state, told, servers, day, typed(given))
     parse(text, output)  # a draft that does not pass our own check must not be kept
     missing = {one.server.name: left_out(one) for one in servers}
     _keep(text, output, {"servers": list(missing), "missing": missing} if given["json"] else None)
@@ -126,13 +125,3 @@ def _is_main(engine: str, argv: Sequence[str]) -> bool:
     from specdash.monitor.commandline import program
 
     return any(one.engine == engine and one.main.search(program(argv)) for one in default_rules().titles)
-
-
-def _reached(given: dict[str, Any]) -> str:
-    """The options without which the host would not have been found."""
-    words = []
-    for name in _NEEDED:
-        if given[name]:
-            option = f"--{name.replace('_', '-')}"
-            words.append(option if given[name] is True else f"{option} {given[name]}")
-    return clean_line(" ".join(words))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from specdash import ownfiles
+from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
     from specdash.profile.document import Profile
@@ -78,17 +80,38 @@ def options_from(given: dict[str, Any], prompter: Prompter | None, **more: Any) 
         jump=given["jump"],
         via_openssh=given["via_openssh"],
         sudo=given["sudo"],
+        typed=typed(given),
         prompter=prompter,
         history=place(),
         **more,
     )
 
 
-def meant(profile: Profile, target: str, command: str) -> str | None:
+_LEADING = ("ssh_config", "port", "identity", "jump", "via_openssh", "sudo", "profile")
+"""The options without which the same command would not see the same host."""
+
+
+def typed(given: Mapping[str, Any]) -> str:
+    """Those that lead to the host, as they were typed: for commands that are shown to be copied."""
+    options = {f"--{name.replace('_', '-')}": given.get(name) for name in _LEADING}
+    words = (
+        name if value is True else f"{name} {shlex.quote(str(value))}"
+        for name, value in options.items()
+        if value
+    )
+    return clean_line(" ".join(words))
+
+
+def called(target: str, given: Mapping[str, Any]) -> str:
+    """The host in a command that is shown to be copied."""
+    return f"{target} {typed(given)}".rstrip()
+
+
+def meant(profile: Profile, target: str, command: str, given: Mapping[str, Any]) -> str | None:
     """What to say of a TARGET that cannot be reached and is no host of the profile, but a server of it."""
     if target not in profile.servers or profile.host_of(target) is not None:
         return None
-    host = profile.servers[target].host
+    host = called(profile.servers[target].host, given)
     return f"{target} is a server of the profile: specdash {command} {host} --server {target}"
 
 

@@ -51,9 +51,10 @@ _NOTES_KEPT = 20
 replace = msgspec.structs.replace
 
 
-def start(target: str, rules: Rules, given_log: str | None = None) -> Memory:
+def start(target: str, rules: Rules, given_log: str | None = None, reached_by: str = "") -> Memory:
     """An empty memory of a host."""
-    return Memory(rules=rules, given_log=given_log, picture=HostState(target=target, notes=rules.problems))
+    picture = HostState(target=target, reached_by=reached_by, notes=rules.problems)
+    return Memory(rules=rules, given_log=given_log, picture=picture)
 
 
 def observe(memory: Memory, frame: AnyFrame) -> Memory:

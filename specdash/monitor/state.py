@@ -223,6 +223,8 @@ class HostState(msgspec.Struct, frozen=True, kw_only=True):
     """Everything the screens and the commands know of one host."""
 
     target: str
+    reached_by: str = ""
+    """The options without which the target would be another host, or none, as they are typed behind it."""
     now: float = 0.0
     link: Link = Link()
     host: HostFacts | None = None
@@ -249,6 +251,11 @@ class HostState(msgspec.Struct, frozen=True, kw_only=True):
     """Why its log cannot be read; None where it can, or that is not known yet."""
     over: str | None = None
     """Why nothing more will come: ``the recording ends here``. None: more may come."""
+
+    @property
+    def typed(self) -> str:
+        """How a command names the host: a line that is to be copied must lead to this one."""
+        return f"{self.target} {self.reached_by}".rstrip()
 
     @property
     def by_shell(self) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 from specdash.errors import RequestError
 from specdash.monitor.commandline import flag
 from specdash.monitor.spans import ago
+from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import token_request
 from specdash.operations import remedies
@@ -128,7 +129,10 @@ async def _with_fixes(ctx: Context, launch: Launch, outcome: Outcome) -> Outcome
     except RequestError:
         return outcome
     notes = outcome.notes if not known else tuple(f"{fix.title}: {fix.says}" for fix in known)
-    lines = (f"specdash patch {ctx.plan.target} {fix.path} {words}" for fix in known if (words := fix.words))
+    notes = tuple(note.replace(ANY_TARGET, ctx.hands.state.typed) for note in notes)
+    lines = (
+        f"specdash patch {ctx.hands.state.typed} {fix.path} {words}" for fix in known if (words := fix.words)
+    )
     return msgspec.structs.replace(outcome, notes=(*notes, *lines))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -22,7 +23,8 @@ class ProfileError(SpecdashError):
     def __init__(self, path: Path | str, mistakes: tuple[Mistake, ...]) -> None:
         first = mistakes[0].text(path)
         more = len(mistakes) - 1
-        words = f"{more} more mistake{'s' if more > 1 else ''}: specdash config check shows all"
+        named = "" if Path(path) in places() else f" {shlex.quote(str(path))}"
+        words = f"{more} more mistake{'s' if more > 1 else ''}: specdash config check{named} shows all"
         super().__init__(first, words if more else None)
         self.path = path
         self.mistakes = mistakes

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+import msgspec
+
 from specdash import __version__
 from specdash.logs.buffer import LogBuffer
 from specdash.monitor.naming import host_in_full
@@ -53,7 +55,9 @@ def _files(
     kept, words = _recording(recording)
     texts = {
         "README.txt": _readme(state, words),
-        "verdict.txt": "\n".join(describe(state)),
+        "verdict.txt": "\n".join(
+            describe(msgspec.structs.replace(state, reached_by=""))
+        ),  # paths of this machine
         "alerts.txt": "\n".join(_alerts(state)),
         "events.txt": "\n".join(_events(state)),
         "status.json": encode(status_document(state)),

@@ -26,11 +26,11 @@ def describe(state: HostState) -> Iterator[str]:
             yield f"{SEVERITY_GLYPHS[alert.severity]} {alert.text}"
     if len(state.servers) > 1:
         first = by_importance(state)[0].name
-        yield f"{len(state.servers)} servers; one alone: specdash status {state.target} --server {first}"
+        yield f"{len(state.servers)} servers; one alone: specdash status {state.typed} --server {first}"
     for server in by_importance(state):
         yield ""
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
-        yield from describe_server(server, state.now, state.target, which)
+        yield from describe_server(server, state.now, state.typed, which)
     if not state.servers:
         seen = state.processes_at is not None
         yield "no inference server is running here" if seen else "which servers run here was not seen yet"

@@ -72,6 +72,8 @@ class SessionOptions:
     jump: str | None = None
     via_openssh: bool = False
     sudo: bool = False
+    typed: str = ""
+    """Those that lead to the host, as they are typed: for commands that are shown to be copied."""
     prompter: Prompter | None = None
     history: Path | None = None
     """The history of starts that limits are learned from; None: nothing is learned or kept."""
@@ -93,7 +95,7 @@ class Session:
     def __init__(self, target: Target, options: SessionOptions) -> None:
         self._options = options
         self._target = target
-        self._memory = start(target.text, default_rules(), options.log)
+        self._memory = start(target.text, default_rules(), options.log, options.typed)
         self._logs = LogKeeper()
         self._unwrapper = Unwrapper()
         self._listeners = Listeners()

@@ -9,6 +9,7 @@ from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.glyphs import state_name
 from specdash.monitor.serverparts import Lamp, RailItem, Step
 from specdash.monitor.signs import folded, in_words, until_stalled
+from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
@@ -29,7 +30,7 @@ class ServerLines:
     def tell(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
         """What is new about this server since the picture before."""
         old = next((one for one in before.servers if one.key == server.key), None) if before else None
-        lines = self._changed(old, state, server) if old is not None else _found(server)
+        lines = self._changed(old, state, server) if old is not None else _found(server, state.typed)
         yield from (f"{server.name}: {line}" for line in lines)
 
     def _changed(self, old: Server, state: HostState, server: Server) -> Iterator[str]:
@@ -41,7 +42,7 @@ class ServerLines:
             yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
         if old.verdict.word != server.verdict.word:
             yield from _verdict(old.verdict, server)
-        yield from _diagnoses(old.diagnoses, server.diagnoses)
+        yield from _diagnoses(old.diagnoses, server.diagnoses, state.typed)
         if old.gone_at is None and server.gone_at is not None:
             self._counted.pop(server.key, None)
             left = (
@@ -59,7 +60,7 @@ class ServerLines:
             yield f"{PHASE_TITLES[server.phase]} {now.done}/{now.total} {now.unit}"
 
 
-def _found(server: Server) -> Iterator[str]:
+def _found(server: Server, typed: str) -> Iterator[str]:
     facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
     about = " · ".join(fact for fact in facts if fact)
     pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
@@ -67,7 +68,7 @@ def _found(server: Server) -> Iterator[str]:
     yield from _lamps((), server.lamps)
     if server.verdict.word in GRAVE:
         yield from _reasons(server.verdict.reasons)
-    yield from _diagnoses((), server.diagnoses)
+    yield from _diagnoses((), server.diagnoses, typed)
 
 
 def _marks(old: Server, server: Server) -> Iterator[str]:
@@ -115,7 +116,8 @@ def _reasons(reasons: tuple[Reason, ...]) -> Iterator[str]:
     yield from (f"because {reason.signal}: {in_words(reason)}" for reason in folded(reasons))
 
 
-def _diagnoses(old: tuple[Diagnosis, ...], new: tuple[Diagnosis, ...]) -> Iterator[str]:
+def _diagnoses(old: tuple[Diagnosis, ...], new: tuple[Diagnosis, ...], typed: str) -> Iterator[str]:
+    """``typed``: how the operator names the host to a command."""
     known = {(one.key, one.root) for one in old}
     for one in new:
         if one.severity == "info" or (one.key, one.root) in known:
@@ -125,4 +127,4 @@ def _diagnoses(old: tuple[Diagnosis, ...], new: tuple[Diagnosis, ...]) -> Iterat
         yield f"{'cause' if one.root else 'seen'}: {one.summary} ({one.key}{rank}{where})"
         if one.root:
             yield from ([f"evidence: {one.evidence}"] if one.evidence else [])
-            yield from (f"remedy: {remedy}" for remedy in one.remedy)
+            yield from (f"remedy: {remedy.replace(ANY_TARGET, typed)}" for remedy in one.remedy)

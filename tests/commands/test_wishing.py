@@ -63,7 +63,7 @@ def test_of_several_one_must_be_named_and_the_refusal_is_that_of_every_command()
 
 
 def test_a_server_given_for_a_host_is_told_with_the_command_that_was_meant() -> None:
-    assert meant(PROFILE, "second", "check") == (
-        "second is a server of the profile: specdash check gpubox --server second"
+    assert meant(PROFILE, "second", "check", {"profile": "a b.toml", "port": None}) == (
+        "second is a server of the profile: specdash check gpubox --profile 'a b.toml' --server second"
     )
-    assert meant(PROFILE, "gpubox", "check") is meant(PROFILE, "root@x", "check") is None
+    assert meant(PROFILE, "gpubox", "check", {}) is meant(PROFILE, "root@x", "check", {}) is None

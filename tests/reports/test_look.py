@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from specdash.monitor.frames import Gpus, Link, Machine
 from specdash.monitor.observe import learn
 from specdash.monitor.samples import Card
+from specdash.monitor.state import HostState
 from specdash.reports.look import describe
 from tests.monitor.frames_of import hello, run, tick
 from tests.monitor.good_start import WATCHED
 from tests.monitor.test_learning import LESSON, watched
+from tests.tui.states import two_servers
 
 
 def test_a_start_of_a_known_kind_is_said_to_take_as_long_as_usual() -> None:
@@ -46,3 +50,18 @@ def test_what_was_seen_before_the_connection_was_lost_says_how_long_ago_that_was
     lost = run(Link(at=at + 10, state="lost"), tick(at + 14), memory=memory)
     told = list(describe(lost.picture))[1]
     assert told == "▲ connection lost: what follows was so 14 s ago, when the host was last heard"
+
+
+def test_a_command_to_be_copied_leads_to_the_same_host() -> None:
+    state = msgspec.structs.replace(stalled_of_two(), reached_by="--port 8722 --jump bastion")
+    told = list(describe(state))
+    commands = [line.partition("specdash ")[2] for line in told if "specdash " in line]
+    assert [line.split()[0] for line in commands] == ["status", "kill"]
+    assert all("root@gpubox --port 8722 --jump bastion --server " in line for line in commands)
+
+
+def stalled_of_two() -> HostState:
+    first, second = two_servers().servers
+    return msgspec.structs.replace(
+        two_servers(), servers=(msgspec.structs.replace(first, state="stalled"), second)
+    )

@@ -306,9 +306,7 @@ def ended(
             )
         out += key_rows(*hands)
         if acts and starts and root is not None and any("--" in remedy for remedy in root.remedy):
-            other = (
-                f"Other flags: `specdash restart {state.target} --variant NAME`, a variant of the profile."
-            )
+            other = f"Other flags: `specdash restart {state.typed} --variant NAME`, a variant of the profile."
             out += text_rows(other, width, "dim")
         if acts and not starts:
             out += text_rows(NOT_SEEN, width, "dim")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from specdash.monitor.alerts import unexplained
-from specdash.monitor.serverparts import Mark
+from specdash.monitor.serverparts import Mark, RailItem
 from specdash.monitor.state import Server
 from specdash.monitor.words import Severity, State
 
@@ -37,6 +37,16 @@ def server_glyph(server: Server) -> str:
     if unexplained(server):
         return SEVERITY_GLYPHS["warning"]
     return state_glyph(server.state, proven=server.proven)
+
+
+def serves(item: RailItem, server: Server) -> bool:
+    """The last item of a server that is READY: nothing is under way any more, although it goes on."""
+    return server.state == "ready" and item.phase == "serving" and item.mark == "active"
+
+
+def rail_glyph(item: RailItem, server: Server) -> str:
+    """Its mark; that of a server that serves is the one of READY."""
+    return "●" if serves(item, server) else MARK_GLYPHS[item.mark]
 
 
 def state_name(server: Server) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from specdash.monitor.glyphs import MARK_GLYPHS, SEVERITY_GLYPHS, server_glyph, state_name
+from specdash.monitor.glyphs import SEVERITY_GLYPHS, rail_glyph, server_glyph, state_name
 from specdash.monitor.importance import by_importance
 from specdash.monitor.naming import host_in_full
 from specdash.monitor.signs import folded, in_words
@@ -68,7 +68,7 @@ def describe_server(server: Server, now: float, target: str = "TARGET", which: s
         usual = item.usual_s is not None and item.mark != "done"
         took += f" (usual {ago(item.usual_s)})" if usual else ""
         reached = "reached " if item.mark == "reached" else ""
-        rail.append(f"{MARK_GLYPHS[item.mark]} {reached}{item.title}{count}{took}")
+        rail.append(f"{rail_glyph(item, server)} {reached}{item.title}{count}{took}")
     if rail:
         yield "  " + " ─ ".join(rail)
     if server.eta_s is not None:

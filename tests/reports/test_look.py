@@ -12,7 +12,7 @@ from specdash.reports.look import describe
 from tests.monitor.frames_of import hello, run, tick
 from tests.monitor.good_start import WATCHED
 from tests.monitor.test_learning import LESSON, watched
-from tests.tui.states import two_servers
+from tests.tui.states import loading, serving, two_servers
 
 
 def test_a_start_of_a_known_kind_is_said_to_take_as_long_as_usual() -> None:
@@ -65,3 +65,10 @@ def stalled_of_two() -> HostState:
     return msgspec.structs.replace(
         two_servers(), servers=(msgspec.structs.replace(first, state="stalled"), second)
     )
+
+
+def test_a_server_that_serves_has_nothing_under_way_in_its_rail() -> None:
+    ready = msgspec.structs.replace(two_servers(), servers=serving().servers)
+    assert "● serving" in "\n".join(describe(ready))
+    loads = msgspec.structs.replace(two_servers(), servers=loading().servers)
+    assert "◐ weights" in "\n".join(describe(loads))

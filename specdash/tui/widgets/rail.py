@@ -8,7 +8,7 @@ from typing import NamedTuple
 from rich.cells import cell_len
 
 from specdash.monitor.alerts import unexplained
-from specdash.monitor.glyphs import MARK_GLYPHS
+from specdash.monitor.glyphs import rail_glyph, serves
 from specdash.monitor.serverparts import Lamp, RailItem
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -60,10 +60,9 @@ FORMS = (
 """From the most telling to the shortest: times of what is done go first, then the bar, then its names."""
 
 
-def _item(item: RailItem, form: Form, *, serving: bool) -> Row:
-    serves = serving and item.phase == "serving" and item.mark == "active"
-    glyph = "●" if serves else MARK_GLYPHS[item.mark]
-    tone: Tone = "ready" if serves else MARK_TONES[item.mark]
+def _item(item: RailItem, form: Form, server: Server) -> Row:
+    glyph = rail_glyph(item, server)
+    tone: Tone = "ready" if serves(item, server) else MARK_TONES[item.mark]
     if not form.titles and item.mark == "done":
         return row(Span(glyph, tone))
     reached = "reached " if item.mark == "reached" else ""
@@ -86,11 +85,11 @@ def phases(server: Server) -> list[RailItem]:
 
 def rail_row(server: Server, width: int, marked: int | None = None) -> Row:
     """The rail in the most telling form that fits; ``marked``: the number of the phase that is chosen."""
-    serving, rail = server.state == "ready", phases(server)
+    rail = phases(server)
     out: Row = ()
     for form in FORMS:
         items = [
-            clickable(_item(item, form, serving=serving), f"detail('phase', {at})", marked=at == marked)
+            clickable(_item(item, form, server), f"detail('phase', {at})", marked=at == marked)
             for at, item in enumerate(rail)
         ]
         out = row(*(part for at, item in enumerate(items) for part in ((form.join, item) if at else (item,))))

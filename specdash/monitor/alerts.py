@@ -29,7 +29,7 @@ def notice(
         earlier = before.get(server.key)
         if _may_be_ending(server):
             continue
-        if earlier is None or earlier.state != server.state or _may_be_ending(earlier):
+        if earlier is None or _turned(earlier, server) or _may_be_ending(earlier):
             yield from _of_server(server, earlier, at)
     for gpu in gpus:
         yield from _of_card(gpu, at)
@@ -37,6 +37,11 @@ def notice(
     if outside:
         text = f"GPU {', '.join(outside)}: memory {OUTSIDE}"
         yield Alert(key="gpus/outside", at=at, severity="warning", text=text)
+
+
+def _turned(earlier: Server, server: Server) -> bool:
+    """Its state is another one."""
+    return (earlier.state, earlier.stopping) != (server.state, server.stopping)
 
 
 LINK = "link/"
@@ -169,6 +174,8 @@ def _may_be_ending(server: Server) -> bool:
 
 
 def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Alert]:
+    if server.crashed_at is not None:
+        at = max(server.crashed_at, at - LATE_S)  # it was looked at twice before the bell was rung
     # The moment is part of the key: a server that stalls a second time is news again.
     key = f"server:{server.key}/{server.state}/{int(at)}"
     if server.state in ALARM_STATES:
@@ -182,7 +189,7 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
             next_key=_helps(server),
             alarm=True,
         )
-    elif earlier is None:
+    elif earlier is None or server.stopping:
         return
     elif server.state == "stopped":
         yield Alert(key=key, at=at, severity="info", text=f"{server.name} has stopped, as it was asked to")
@@ -247,13 +254,14 @@ def _what_happened(server: Server) -> str:
         return f"{server.name}: main process gone{where}, {UNSEEN}"
     if server.state == "stalled":
         since_s = server.verdict.since_s or 0.0
-        still = f" after {ago(since_s)} without progress" if since_s >= 1 else ""
-        stopped = [reason.value for reason in server.verdict.reasons if is_stopped(reason)]
-        if stopped:
-            still = still if server.verdict.limit_s is not None else ""  # that it is stopped called it
-            return f"{server.name} stalled{where}{still}: {', '.join(stopped[:2])}"
-        who = f" ({', '.join(server.lagging)} holds the others up)" if len(server.lagging) == 1 else ""
-        return f"{server.name} stalled{where}{still}{who}"
+        still = f"no progress for {ago(since_s)}" if since_s >= 1 else ""
+        stopped = [reason.value for reason in server.verdict.reasons if is_stopped(reason)][:2]
+        if stopped and server.verdict.limit_s is None:
+            still = ""  # that it is stopped called it
+        told = ", ".join(filter(None, (still, *stopped)))
+        one = server.lagging[0] if len(server.lagging) == 1 and not stopped else ""
+        who = f" ({one} holds the others up)" if one else ""
+        return f"{server.name} stalled{where}{f': {told}' if told else ''}{who}"
     root = next((diagnosis for diagnosis in server.diagnoses if diagnosis.root), None)
     if root:
         who = f" ({root.evidence})" if root.key == "orphan_processes" and root.evidence else ""

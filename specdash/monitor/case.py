@@ -110,6 +110,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True):
             verdict = replace(
                 verdict,
                 word=word,
+                since_s=None if ended else verdict.since_s,
                 limit_s=None if ended else verdict.limit_s,
                 reasons=reasons if ended else (*reasons, *verdict.reasons),
             )

@@ -119,6 +119,12 @@ def flag(argv: Sequence[str], *names: str) -> str | None:
     return found
 
 
+def given(argv: Sequence[str], name: str) -> bool:
+    """This switch is on: ``--enforce-eager``, by its name in a dump of arguments."""
+    dashed = f"--{name.replace('_', '-')}"
+    return any(word in (dashed, f"{dashed}=True", f"{dashed}=true") for word in argv)
+
+
 def positional_model(argv: Sequence[str]) -> str | None:
     """``vllm serve MODEL``: the word behind ``serve``."""
     for word, following in pairwise(argv):

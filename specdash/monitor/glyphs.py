@@ -19,6 +19,7 @@ STATE_GLYPHS: Final[dict[State, str]] = {
 }
 MARK_GLYPHS: Final[dict[Mark, str]] = {
     "pending": "○", "active": "◐", "done": "✓", "reached": "■", "failed": "✖", "skipped": "–",
+    "unseen": "?",
 }  # fmt: skip
 SEVERITY_GLYPHS: Final[dict[Severity, str]] = {"info": "·", "warning": "▲", "error": "✖"}
 ON_ITS_WAY: Final = "◐"
@@ -36,6 +37,8 @@ def server_glyph(server: Server) -> str:
     """As its state; one that is gone while nothing tells why is not accused: it warns, as its alert does."""
     if unexplained(server):
         return SEVERITY_GLYPHS["warning"]
+    if server.stopping:
+        return ON_ITS_WAY
     return state_glyph(server.state, proven=server.proven)
 
 
@@ -50,5 +53,5 @@ def rail_glyph(item: RailItem, server: Server) -> str:
 
 
 def state_name(server: Server) -> str:
-    """Its state in one word; ``gone`` where nothing was seen that says why."""
-    return "gone" if unexplained(server) else server.state
+    """Its state in one word; ``gone`` where nothing was seen that says why, ``stopping`` until it is gone."""
+    return "gone" if unexplained(server) else "stopping" if server.stopping else server.state

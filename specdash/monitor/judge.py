@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
 from specdash.monitor.alerts import UNSEEN
@@ -9,15 +11,16 @@ from specdash.monitor.asymmetry import asymmetry
 from specdash.monitor.case import Judged
 from specdash.monitor.diagnosis import diagnose
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
-from specdash.monitor.evidence import Evidence
+from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.kernelnews import lines_about
 from specdash.monitor.limits import Learned
 from specdash.monitor.liveness import assess
 from specdash.monitor.logverdict import words_of
-from specdash.monitor.memory import Around, Rules, ServerMemory
+from specdash.monitor.memory import Around, Fall, Rules, ServerMemory
 from specdash.monitor.polling import HEALTH
 from specdash.monitor.samples import Process
 from specdash.monitor.servers import called
+from specdash.monitor.spans import count
 from specdash.monitor.speech import say
 from specdash.monitor.state import Gpu
 from specdash.monitor.witness import testify
@@ -54,7 +57,7 @@ def judge(
     kernel = tuple(line.text for line in lines_about(memory, gpus, around, now))
     if memory.gone_at is not None or memory.family.orphaned:
         evidence = replace(evidence, kernel=kernel)
-        return _ended(memory, evidence, gpus, now, rules)
+        return _ended(memory, evidence, gpus, now, rules, around)
     if _answers_well(memory):
         evidence = replace(evidence, phase="serving", ready=True)
     verdict = assess(evidence, rules.limits, learned)
@@ -68,6 +71,9 @@ def judge(
         judged = replace(judged, state="starting", phase="boot")
     if judged.verdict.word in ("suspect", "stalled"):
         judged = _with_who_waits(judged, evidence)
+    if judged.state == "unknown":
+        reasons = (*_silent_log(memory), *judged.verdict.reasons)
+        judged = replace(judged, verdict=replace(judged.verdict, reasons=reasons))
     return judged if judged.lagging else replace(judged, lagging=memory.reading.lagging)
 
 
@@ -78,6 +84,24 @@ def _with_who_waits(judged: Judged, evidence: Evidence) -> Judged:
         return judged
     rest = tuple(reason for reason in judged.verdict.reasons if reason.signal != "utilisation")
     return replace(judged, verdict=replace(judged.verdict, reasons=(first, *rest)))
+
+
+def _silent_log(memory: ServerMemory) -> Iterator[Reason]:
+    """Why its log tells nothing of it."""
+    source, reading = memory.source, memory.reading
+    if source.path is None or source.error:
+        value = source.error or source.says
+    elif source.behind:
+        value = "it is being read"
+    elif not reading.lines:
+        value = "empty so far"
+    elif reading.lines == reading.earlier:
+        value = f"{count(reading.lines, 'line')}, all older than this process: none of its own yet"
+    elif not reading.known_format:
+        value = f"{count(reading.lines - reading.earlier, 'line')} in a format that is not known here"
+    else:
+        return
+    yield Reason(signal="log", value=value, age_s=None, says="unknown")
 
 
 def _just_begun(memory: ServerMemory, now: float) -> bool:
@@ -102,13 +126,13 @@ def _answers_well(memory: ServerMemory) -> bool:
 
 
 def _ended(
-    memory: ServerMemory, evidence: Evidence, gpus: tuple[Gpu, ...], now: float, rules: Rules
+    memory: ServerMemory, evidence: Evidence, gpus: tuple[Gpu, ...], now: float, rules: Rules, around: Around
 ) -> Judged:
     """The main process is gone: asked to, or not."""
     left = memory.left_behind
-    since: float | None = now - (memory.gone_at if memory.gone_at is not None else memory.seen_at)
-    ended = memory.end_asked and (not left or (since or 0.0) < ENDING_S)
-    since = None if memory.found_dead else since
+    dead_s = now - (memory.gone_at if memory.gone_at is not None else memory.seen_at)
+    since = None if memory.found_dead else dead_s
+    ended = memory.end_asked and (not left or dead_s < ENDING_S)
     asked = ended or (memory.reading.stop_requested is not None and not left)
     says: Says = "flat" if asked else "bad"
     main = f"{memory.family.main.pid} " if not memory.family.orphaned else ""
@@ -116,27 +140,48 @@ def _ended(
     if left:
         names = ", ".join(f"{_name(memory, p)} {p.pid}" for p in left[:4])
         reasons.append(Reason(signal="left behind", value=names, age_s=since, says="bad"))
+    if memory.fall is not None and not asked:
+        reasons, since = [*_first_seen(memory.fall, now), *reasons], now - memory.fall.at
     verdict = Verdict(
         word="stopped" if asked else "crashed", since_s=since, limit_s=None, reasons=tuple(reasons)
     )
-    judged = diagnose(
-        words_of(memory.reading), replace(evidence, ranks=()), verdict, rules.limits, rules.book
-    )
+    # Whoever ended with it accuses nobody; whoever went before it may be why.
+    evidence = replace(evidence, ranks=_went_first(memory, evidence))
+    judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
     if ended:
         # Whatever it cried when it was killed is no diagnosis.
         return replace(judged, state="stopped", verdict=verdict, diagnoses=())
     if judged.state not in ("crashed", "stopped"):
         judged = replace(judged, state="stopped" if asked else "crashed")
     judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)
-    if judged.state == "crashed" and not left and not _accused(memory, evidence, judged):
+    if (
+        judged.state == "crashed"
+        and not left
+        and memory.fall is None
+        and not _accused(memory, evidence, judged)
+    ):
         unseen = replace(reasons[0], value=f"{reasons[0].value}, {UNSEEN}")
         judged = replace(judged, verdict=replace(judged.verdict, reasons=(unseen,)))
-    if left and not asked and _may_hold(left, gpus):
+    if left and not asked and around.cards and _may_hold(left, gpus):
         orphans = _orphans(memory, left, gpus, rules)
         known = tuple(d for d in judged.diagnoses if d.severity != "info")
         first = replace(orphans, root=not any(d.root for d in known))
         judged = replace(judged, state="crashed", verdict=verdict, diagnoses=(*known, first))
     return judged
+
+
+def _went_first(memory: ServerMemory, evidence: Evidence) -> tuple[RankSeen, ...]:
+    """The ranks with whose end a crash began."""
+    if memory.fall is None or memory.gone_at is None:
+        return ()
+    before = {pid for pid, at in memory.lost.items() if at < memory.gone_at}
+    return tuple(rank for rank in evidence.ranks if rank.pid in before)
+
+
+def _first_seen(fall: Fall, now: float) -> list[Reason]:
+    """The evidence with which it began, as old as it is by now."""
+    later_s = now - fall.told_at
+    return [one if one.age_s is None else replace(one, age_s=one.age_s + later_s) for one in fall.reasons]
 
 
 def _accused(memory: ServerMemory, evidence: Evidence, judged: Judged) -> bool:

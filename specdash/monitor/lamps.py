@@ -30,10 +30,15 @@ def model_ids(answer: Http | None) -> tuple[str, ...]:
     return tuple(name for name in names if name)
 
 
-def lamps(memory: ServerMemory, port: int | None, *, asks: bool = True) -> tuple[Lamp, ...]:
-    """The five readiness signals, each as what it is; only the token proves. ``asks``: servers are asked."""
+def lamps(
+    memory: ServerMemory, port: int | None, *, asks: bool = True, serves: bool = False
+) -> tuple[Lamp, ...]:
+    """The five readiness signals, each as what it is; only the token proves.
+
+    ``asks``: servers are asked. ``serves``: it does, so that its ready line is not to come any more.
+    """
     return (
-        _log_lamp(memory),
+        _log_lamp(memory, serves=serves),
         _port_lamp(memory, port, asks=asks),
         _health_lamp(_since_ready(memory, HEALTH)),
         _models_lamp(_since_ready(memory, MODELS)),
@@ -112,7 +117,7 @@ def _token_answer(answer: Http) -> tuple[LampSays, str]:
     return "no", answer.error or f"{answer.status}, none came"
 
 
-def _log_lamp(memory: ServerMemory) -> Lamp:
+def _log_lamp(memory: ServerMemory, *, serves: bool) -> Lamp:
     reading = memory.reading
     if memory.source.path is None:
         return Lamp(name="log", says="unknown", value="no readable log")
@@ -120,6 +125,8 @@ def _log_lamp(memory: ServerMemory) -> Lamp:
         return Lamp(name="log", says="no", value="could not bind its port: a ready line is not believed")
     if reading.ready_line is not None:
         return Lamp(name="log", says="yes", value=f"ready line {reading.ready_line}")
+    if serves and not memory.source.behind:
+        return Lamp(name="log", says="unknown", value="no ready line seen")
     return Lamp(name="log", says="waiting", value="no ready line yet")
 
 

@@ -8,6 +8,7 @@ import msgspec
 
 from specdash.engines.grammar import Grammar
 from specdash.monitor.acceptance import Acceptance
+from specdash.monitor.documents import Reason
 from specdash.monitor.environment import Sight
 from specdash.monitor.frames import Http
 from specdash.monitor.latency import Watch
@@ -78,6 +79,8 @@ class Around(Remembered, frozen=True, kw_only=True):
     """No process is hidden in another namespace."""
     asks: bool = True
     """Servers are asked over HTTP there: a plain shell cannot."""
+    cards: bool = True
+    """Its cards can be read: of their memory nothing can be said otherwise."""
 
 
 class Backlog(Remembered, frozen=True, kw_only=True):
@@ -89,6 +92,17 @@ class Backlog(Remembered, frozen=True, kw_only=True):
     reading: LogReading | None = None
     end: int | None = None
     """How long the log was then, in bytes; None: none of them has come yet."""
+
+
+class Fall(Remembered, frozen=True, kw_only=True):
+    """The beginning of a crash, seen while the main process was still there."""
+
+    at: float
+    """When the first of it was seen."""
+    reasons: tuple[Reason, ...]
+    """The evidence of that moment."""
+    told_at: float
+    """The moment that their ages are of."""
 
 
 class ServerMemory(Remembered, frozen=True, kw_only=True):
@@ -118,6 +132,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """It died before we looked, or while the link was down."""
     none_left: bool = False
     """No process of it is left any more."""
+    fall: Fall | None = None
+    """It is called crashed, and was so before its main process ended."""
     end_asked: bool = False
     """The operator has begun to end it, and it had not crashed before."""
     cpu: Mapping[int, CpuWindow] = {}

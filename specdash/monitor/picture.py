@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.monitor import alerts, causes
 from specdash.monitor.events import happened
-from specdash.monitor.memory import Around, Memory, ServerMemory
+from specdash.monitor.memory import Around, Fall, Memory, ServerMemory
 from specdash.monitor.portrait import paint
 from specdash.monitor.rail import Drawn
 from specdash.monitor.state import Gpu, HostState, Server
@@ -73,14 +73,29 @@ def _painted(
     ]
 
 
+def _fall(portrait: Server, now: float) -> Fall | None:
+    """How it begins; None: it does not, or what looked so is over."""
+    if portrait.state != "crashed":
+        return None
+    at = portrait.crashed_at if portrait.crashed_at is not None else now
+    return Fall(at=at, reasons=portrait.verdict.reasons, told_at=now)
+
+
 def _around(memory: Memory) -> Around:
     host = memory.picture.host
     hidden = host is not None and host.container is not None and not host.host_pids
-    return Around(kernel=memory.picture.kernel, all_pids=not hidden, asks=host is None or bool(host.python))
+    return Around(
+        kernel=memory.picture.kernel,
+        all_pids=not hidden,
+        asks=host is None or bool(host.python),
+        cards=bool(memory.cards) or memory.picture.gpu_error is None,
+    )
 
 
 def _marked(server: ServerMemory, portrait: Server, now: float) -> ServerMemory:
-    """A start that stood still once is no example for others."""
+    """A start that stood still once is no example for others; a crash keeps its beginning."""
+    if server.gone_at is None and (portrait.state == "crashed") is not (server.fall is not None):
+        server = replace(server, fall=_fall(portrait, now))
     stalled = portrait.state == "stalled"
     if stalled and not server.course.stalled:
         server = replace(server, course=replace(server.course, stalled=True))

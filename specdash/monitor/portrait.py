@@ -6,7 +6,7 @@ import msgspec
 
 from specdash.monitor.address import address
 from specdash.monitor.alerts import unseen
-from specdash.monitor.commandline import launch_facts
+from specdash.monitor.commandline import given, launch_facts
 from specdash.monitor.judge import ALONE, judge
 from specdash.monitor.lamps import lamps
 from specdash.monitor.learning import seen_ready, time_left, time_spent
@@ -15,9 +15,9 @@ from specdash.monitor.memory import Around, Rules, ServerMemory
 from specdash.monitor.rail import Drawn, draw, ready_after
 from specdash.monitor.serverparts import Figures, RailItem, Rank
 from specdash.monitor.state import Gpu, Server
-from specdash.monitor.truth import sentence
+from specdash.monitor.truth import crashed_at, sentence
 from specdash.monitor.untold import untold
-from specdash.monitor.words import State
+from specdash.monitor.words import Phase, State
 
 
 def paint(
@@ -38,8 +38,11 @@ def paint(
     facts = launch_facts(family.main.argv)
     port, bind = address(memory)
     judgement = judge(memory, gpus, judged_at, rules, learned, around)
-    lit, ready_at = lamps(memory, port, asks=around.asks), seen_ready(memory.course)
-    drawn = draw(before, reading, "stopped" if unseen(judgement.verdict) else judgement.state, learned)
+    serves = judgement.state in ("ready", "degraded")
+    lit, ready_at = lamps(memory, port, asks=around.asks, serves=serves), seen_ready(memory.course)
+    ended = "stopped" if unseen(judgement.verdict) else judgement.state
+    drawn = draw(before, reading, ended, learned, _skipped(memory))
+    fell_at = crashed_at(memory, judgement.state, judgement.verdict, judged_at)
     server = Server(
         key=memory.key,
         engine=family.engine,
@@ -48,6 +51,7 @@ def paint(
         start=family.main.start,
         started_at=family.main.started,
         gone_at=memory.gone_at,
+        crashed_at=fell_at,
         found_dead=memory.found_dead,
         version=reading.version,
         port=port,
@@ -68,7 +72,7 @@ def paint(
         progress=reading.progress,
         lagging=judgement.lagging,
         verdict=judgement.verdict,
-        truth=sentence(memory, judgement.state, judgement.verdict, judgement.diagnoses, now),
+        truth=sentence(memory, judgement.state, judgement.verdict, judgement.diagnoses, now, fell_at),
         last_line_at=reading.last_line_at,
         last_progress_at=reading.last_progress_at,
         rail=_timed(drawn.rail, memory, now),
@@ -103,6 +107,12 @@ def _timed(rail: tuple[RailItem, ...], memory: ServerMemory, now: float) -> tupl
         else item
         for item in rail
     )
+
+
+def _skipped(memory: ServerMemory) -> frozenset[Phase]:
+    """Phases that its command line leaves out."""
+    skip, argv = memory.reading.grammar.spec.facts.skip, memory.family.main.argv
+    return frozenset(phase for name, phases in skip.items() if given(argv, name) for phase in phases)
 
 
 def _eta(memory: ServerMemory, state: State, learned: Learned | None, now: float) -> float | None:

@@ -14,11 +14,12 @@ from specdash.monitor.reading import LogReading
 from specdash.monitor.serverparts import Check, Mark, RailItem, Step
 from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
 
-_OPTIONAL: frozenset[Phase] = frozenset({"compile", "dist_init"})
-"""Shown only once seen: many starts have none."""
+_OPTIONAL: frozenset[Phase] = frozenset({"compile"})
+"""Shown only once seen, like what an engine's grammar calls optional: many starts have none."""
 
-_SEEN_ONLY_BEFORE_READY: frozenset[Phase] = frozenset({"capture", "warmup"})
-"""Left out of the rail where a server became ready without them (eager mode, ``--skip-server-warmup``)."""
+_UNTIL_PASSED: frozenset[Phase] = frozenset({"dist_init", "capture", "warmup"})
+"""Expected, and left out of the rail where a start went on without them (one rank, eager mode,
+``--skip-server-warmup``)."""
 
 
 _BROKEN: frozenset[State] = frozenset({"crashed", "stalled"})
@@ -40,13 +41,23 @@ class Drawn(msgspec.Struct, frozen=True, kw_only=True):
     rest: tuple[object, ...]
 
 
-def draw(before: Drawn | None, reading: LogReading, state: State, learned: Learned | None) -> Drawn:
-    """Rail and steps of this reading; those from before where nothing in them can have changed."""
-    rest = (reading.grammar, reading.phase, reading.skipped, reading.progress, state, learned)
+def draw(
+    before: Drawn | None,
+    reading: LogReading,
+    state: State,
+    learned: Learned | None,
+    skipped: frozenset[Phase] = frozenset(),
+) -> Drawn:
+    """Rail and steps of this reading; those from before where nothing in them can have changed.
+
+    ``skipped``: phases that its command line leaves out; the log tells the same, some seconds later.
+    """
+    skipped |= reading.skipped
+    rest = (reading.grammar, reading.phase, skipped, reading.progress, state, learned)
     if before is not None and before.items is reading.items and before.rest == rest:
         return before
     return Drawn(
-        rail=rail(reading, state, learned),
+        rail=rail(reading, state, learned, skipped),
         steps=steps(reading, state),
         checks=checks(reading.items),
         items=reading.items,
@@ -54,21 +65,32 @@ def draw(before: Drawn | None, reading: LogReading, state: State, learned: Learn
     )
 
 
-def rail(reading: LogReading, state: State, learned: Learned | None = None) -> tuple[RailItem, ...]:
-    """The phases of this start in their order, each done, at work, failed or still to come."""
-    order = [phase for phase in reading.grammar.spec.order if phase != "boot"]
+def rail(
+    reading: LogReading,
+    state: State,
+    learned: Learned | None = None,
+    skipped: frozenset[Phase] = frozenset(),
+) -> tuple[RailItem, ...]:
+    """The phases of this start in their order, each done, at work, failed, not seen or still to come."""
+    spec = reading.grammar.spec
+    left_out = _OPTIONAL.union(spec.optional, skipped)
     by_phase: dict[Phase, dict[ItemKey, Item]] = {}
     for key, item in reading.items.items():
         by_phase.setdefault(key[1], {})[key] = item
     shown = []
-    for phase in order:
+    for phase in spec.order:
         items = by_phase.get(phase, {})
-        serves = state == "ready" or reading.phase == "serving"
-        left_out = phase in _OPTIONAL or phase in reading.skipped
-        if not items and (left_out or (serves and phase in _SEEN_ONLY_BEFORE_READY)):
-            continue
-        shown.append(_rail_item(phase, items, reading, state, learned))
+        gone_by = phase in _UNTIL_PASSED and _passed(phase, reading, state)
+        if phase != "boot" and (items or not (gone_by or phase in left_out)):
+            shown.append(_rail_item(phase, items, reading, state, learned))
     return tuple(shown)
+
+
+def _passed(phase: Phase, reading: LogReading, state: State) -> bool:
+    """The server is beyond this phase, by its state or by what its log tells of a later one."""
+    order = reading.grammar.order
+    serves = state in ("ready", "degraded") or reading.phase == "serving"
+    return serves or (reading.phase is not None and order[phase] < order[reading.phase])
 
 
 def _rail_item(
@@ -100,7 +122,7 @@ def _mark(phase: Phase, items: Iterable[Item], reading: LogReading, state: State
     if here and state not in ("ready", "degraded"):
         return _open_mark(state)
     if not at_work:
-        return "pending"
+        return "unseen" if _passed(phase, reading, state) else "pending"
     if all(item.end_line is not None for item in at_work) or state == "ready":
         return "done"
     return _open_mark(state)

@@ -13,8 +13,9 @@ import msgspec
 from specdash.monitor.documents import Progress
 from specdash.monitor.words import Part, Phase, Role
 
-Mark = Literal["pending", "active", "done", "reached", "failed", "skipped"]
-"""How far a phase or a step is. ``reached``: the server ended in it, and nothing says it failed there."""
+Mark = Literal["pending", "active", "done", "reached", "failed", "skipped", "unseen"]
+"""How far a phase or a step is. ``reached``: the server ended in it, and nothing says it failed there.
+``unseen``: it must be over, by what came after it, and no line of it was seen."""
 LampSays = Literal["yes", "no", "waiting", "unknown"]
 LogKind = Literal[
     "file", "given", "docker", "journal", "terminal", "tmux", "pipe", "socket", "null", "deleted", "unknown"

@@ -37,12 +37,13 @@ _FORMS = {"flat": " · unchanged for {}", "alive": " · {} ago", "bad": " · for
 def in_words(reason: Reason) -> str:
     """A reason with its age: ``4/8 · unchanged for 28 s``, ``2 % · idle for 9 s``, ``last one 4:47 ago``."""
     value = reason.value.removesuffix(NOT_COUNTED)
-    form = " {} ago" if value.startswith("last ") else _FORMS[reason.says]
-    if reason.says == "flat" and not value.startswith("last ") and reason.signal in _AT_WORK:
+    last = value.startswith("last ")  # without its time that tells nothing
+    form = " {} ago" if last else _FORMS[reason.says]
+    if reason.says == "flat" and not last and reason.signal in _AT_WORK:
         form = " · idle for {}"  # the figure moves a little all the time
     if value == NONE_SEEN:
         form = ", {}"
-    age = form.format(ago(reason.age_s)) if reason.age_s is not None and reason.age_s >= 1 else ""
+    age = form.format(ago(reason.age_s)) if reason.age_s is not None and (last or reason.age_s >= 1) else ""
     return f"{value}{age}{' (does not count here)' if value != reason.value else ''}"
 
 

@@ -128,6 +128,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     orphaned: bool = False
     """Its main process was gone before we came: only what it left behind was ever seen."""
     gone_at: float | None = None
+    crashed_at: float | None = None
+    """When the first of its crash was seen, whatever ended later; None: it has not crashed, or nobody saw."""
     found_dead: bool = False
     """``gone_at`` is when we looked and found it dead; when it died is not known."""
     version: str | None = None
@@ -184,6 +186,11 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
         """A token proves READY: one whose moment is known, or those that its counter has reached so far."""
         counted = any(lamp.name == "token" and lamp.says == "yes" for lamp in self.lamps)
         return counted or self.proven_at is not None
+
+    @property
+    def stopping(self) -> bool:
+        """It was asked to end, and its main process is still there."""
+        return self.state == "stopped" and self.gone_at is None
 
     def answers_to(self, wanted: str) -> bool:
         """``--server`` means it: by its name, pid, port, model or key."""

@@ -38,8 +38,10 @@ class ServerLines:
         yield from _parts(old, server)
         yield from self._counter(old, state, server)
         yield from _lamps(old.lamps, server.lamps)
-        if old.state != server.state:
+        if state_name(old) != state_name(server):
             yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
+            if server.state == "unknown":
+                yield from _reasons(server.verdict.reasons)
         if old.verdict.word != server.verdict.word:
             yield from _verdict(old.verdict, server)
         yield from _diagnoses(old.diagnoses, server.diagnoses, state.typed)
@@ -66,7 +68,7 @@ def _found(server: Server, typed: str) -> Iterator[str]:
     pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
     yield f"found, {pid}, {about}; {state_name(server)}: {server.truth}"
     yield from _lamps((), server.lamps)
-    if server.verdict.word in GRAVE:
+    if server.verdict.word in GRAVE or server.state == "unknown":
         yield from _reasons(server.verdict.reasons)
     yield from _diagnoses((), server.diagnoses, typed)
 

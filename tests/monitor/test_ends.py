@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from specdash.monitor.frames import Ending, Link
+from specdash.monitor.frames import Ending, Gpus, Link
+from specdash.monitor.glyphs import server_glyph, state_name
 from specdash.monitor.memory import Memory
 from specdash.monitor.serverparts import Mark
 from tests.monitor.frames_of import (
@@ -14,6 +15,7 @@ from tests.monitor.frames_of import (
     process,
     processes,
     run,
+    server,
     tick,
 )
 from tests.monitor.starts import ARGS, LOADED, LOADING, READY, start
@@ -98,6 +100,48 @@ def test_what_a_known_server_has_left_is_its_own_whoever_took_it_in() -> None:
     ]
     left = run(processes(14.0, *ranks), tick(15.0), memory=start())
     assert [diagnosis.key for diagnosis in only_server(left).diagnoses] == ["orphan_processes"]
+
+
+BYE = "[2026-11-02 02:00:00] SIGTERM received. signum=None frame=None. Draining requests...\n"
+
+
+def test_a_server_has_not_stopped_before_its_process_is_gone() -> None:
+    asked = run(log(200.0, READY + BYE, 9999), processes(201.0, *server()), tick(202.0), memory=start())
+    seen = only_server(asked)
+    assert (seen.stopping, state_name(seen), server_glyph(seen)) == (True, "stopping", "◐")
+    assert seen.truth.startswith("asked to end, and still here · last line 2 s ago")
+    assert "stopped" not in seen.truth
+    assert not [alert for alert in asked.picture.alerts if "stopped" in alert.text]
+    gone = run(processes(206.0), tick(207.0), memory=asked)
+    assert (only_server(gone).stopping, state_name(only_server(gone))) == (False, "stopped")
+    assert gone.picture.alerts[-1].text == "sglang:30000 has stopped, as it was asked to"
+
+
+def test_a_crash_is_as_old_as_its_first_sign_and_keeps_it_when_the_rest_ends_too() -> None:
+    main, tp0, _ = server()
+    memory = run(log(200.0, READY, 9999), processes(210.0, *server()), memory=start())
+    dead = run(processes(211.0, main, tp0), processes(214.0, main, tp0), tick(214.5), memory=memory)
+    assert [one.value for one in only_server(dead).verdict.reasons] == ["TP1 103 gone"]
+    gone = run(processes(218.0), tick(219.0), memory=dead)
+    seen = only_server(gone)
+    told = [(one.value, one.age_s) for one in seen.verdict.reasons]
+    assert told == [("TP1 103 gone", 8.0), ("100 gone", 1.0)]
+    assert (seen.crashed_at, seen.gone_at, seen.verdict.since_s) == (211.0, 218.0, 8.0)
+    assert seen.truth.startswith("crashed 8 s ago")
+    assert "TP1 103 is gone" in seen.truth, "the best evidence outlives the process that had it"
+    alarm = next(alert for alert in gone.picture.alerts if alert.alarm)
+    assert alarm.at == 211.0, "one crash has one age, wherever it is told"
+    well = run(processes(215.0, *server()), tick(216.0), memory=dead)
+    assert only_server(well).crashed_at is None
+
+
+def test_where_no_card_can_be_read_nothing_is_said_of_their_memory() -> None:
+    ranks = [process(pid, 1, f"sglang::scheduler_TP{pid - 102}", uvm=True) for pid in (102, 103)]
+    blind = run(Gpus(at=12.0, error="no NVIDIA driver library"), memory=start())
+    seen = only_server(run(processes(14.0, *ranks), tick(15.0), memory=blind))
+    assert (seen.state, seen.diagnoses) == ("crashed", ())
+    assert "left behind: TP0 102, TP1 103" in seen.truth
+    assert "memory" not in seen.truth
 
 
 STANDS = pytest.mark.parametrize(

@@ -44,4 +44,7 @@ def test_a_hung_server_that_is_told_to_end_has_stopped_and_not_moved() -> None:
     hung = run(*(processes(20.0 + t, *server("SST")) for t in range(8)), tick(28.0), memory=serving())
     assert "stalled" in last(hung)
     told = run(log(29.0, TERM, offset=len(SERVING + BATCH)), memory=hung)
-    assert last(told) == "sglang:30000 has stopped, as it was asked to"
+    assert "stalled" in last(told), "nothing is over before its process is gone"
+    assert (
+        last(run(processes(40.0), tick(41.0), memory=told)) == "sglang:30000 has stopped, as it was asked to"
+    )

@@ -169,8 +169,9 @@ def test_what_came_and_went_while_the_link_was_down_is_no_news_when_it_is_read()
     half = run(ready, tick(8101.5), memory=memory)
     assert told(half) == []
     whole = run(bye, tick(8102.0), memory=half)
-    assert only_server(whole).state == "stopped"
-    assert told(whole) == ["sglang:30000 has stopped, as it was asked to"]
+    assert (only_server(whole).state, told(whole)) == ("stopped", []), "its process is still there"
+    gone = run(processes(8103.0), tick(8104.0), memory=whole)
+    assert told(gone) == ["sglang:30000 has stopped, as it was asked to"]
 
 
 def test_of_a_server_that_was_replaced_while_the_link_was_down_only_the_new_one_is_told() -> None:
@@ -186,3 +187,21 @@ def test_of_a_server_that_was_replaced_while_the_link_was_down_only_the_new_one_
         new = next(one for one in seen.picture.servers if one.pid == 900)
         assert (new.state, new.milestones, marks(new)) == ("starting", (), {"pending"})
         assert not any("ready" in text for text in told(seen))
+
+
+def test_why_nothing_is_known_of_a_server_whose_log_is_older_than_it_is_said() -> None:
+    table = [msgspec.structs.replace(one, started=T - 3600.0) for one in server()]
+    memory = run(
+        hello(T),
+        processes(T + 0.1, *table),
+        log(T + 0.2, OLD, start_=True, mtime=T - 7200.0),
+        http(T + 1.0, "connect", error="refused"),
+        tick(T + 2.0),
+    )
+    seen, many = only_server(memory), OLD.count("\n")
+    assert seen.state == "unknown"
+    assert seen.verdict.reasons[0].signal == "log"
+    assert seen.verdict.reasons[0].value == (
+        f"{many} lines, all older than this process: none of its own yet"
+    )
+    assert "no line of its own in its log yet" in seen.truth

@@ -128,7 +128,7 @@ def test_a_crash_without_a_known_cause_says_so() -> None:
 
 def test_stopped_degraded_and_suspect_have_their_own_words() -> None:
     state = states.crashed()
-    stopped = msgspec.structs.replace(first(state), state="stopped", diagnoses=())
+    stopped = msgspec.structs.replace(first(state), state="stopped", diagnoses=(), gone_at=state.now - 5)
     assert "sglang:30000 was stopped" in panel(msgspec.structs.replace(state, servers=(stopped,)))
     assert "it serves, but   accept_length_one" in panel(states.degraded())
     server = first(states.capture())
@@ -138,6 +138,23 @@ def test_stopped_degraded_and_suspect_have_their_own_words() -> None:
     suspect = pieces.picture(servers=(msgspec.structs.replace(server, verdict=verdict),))
     assert "quiet for longer than usual" in panel(suspect)
     assert "called stalled after 2:00 without progress · 1:10 so far" in panel(suspect)
+
+
+def test_what_is_being_carried_out_is_not_advised() -> None:
+    state = states.stalled()
+    at_work = panel_for(state, first(state), acts=True, at_work=True)
+    assert at_work is not None
+    assert "it was called stalled, and is being ended" in text_of(at_work.title)
+    assert not [one for one in map(text_of, at_work.rows(110)) if one.startswith("K")]
+    stopping = msgspec.structs.replace(first(states.serving()), state="stopped")
+    for busy, advised in ((True, False), (False, True)):
+        told = panel_for(state, stopping, acts=True, at_work=busy)
+        assert told is not None
+        text = "\n".join(map(text_of, (told.title, *told.rows(110))))
+        assert "sglang:30000 is stopping" in text
+        assert ("K   ends it, if it does not go by itself" in text) is advised
+        assert "R " not in text, "it cannot be started while it is there"
+    assert "◐ stopping  up" in text_of(header_row(state, stopping, 120))
 
 
 def test_a_suspect_past_its_limit_is_not_promised_to_be_called_at_it() -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor.serverparts import LogSource
+from specdash.monitor.state import Alert
 from specdash.runbooks import steps as procedure
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.alerts import alert_row
-from specdash.tui.widgets.choices import Choice, choices, strip_rows
+from specdash.tui.widgets.choices import Choice, cells, choices, strip_rows
 from specdash.tui.widgets.entrydetail import entry_rows
 from specdash.tui.widgets.figures import one_line
 from specdash.tui.widgets.logframe import no_log_rows
@@ -85,7 +86,7 @@ def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
         "▸● gpubox ● READY  GPU 1 ORPHAN +3",
         " ● gpubox ✖ STALLED  ✖1  graphs 4/8",
         " ● gpubox ◐ loading  weights 37/64  60°",
-        " ○ gpubox capturing 51 s ago  ▲1",
+        " ○ gpubox capturing, seen 51 s ago  ▲1",
         " ○ gpubox not reached · try 5 in 8 s",
     ):
         assert told in shown
@@ -95,6 +96,21 @@ def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
         assert all(width_of(line) <= width for line in told_rows)
         assert "▸○ gpubox" in lines(told_rows), "the chosen one is always among them"
     assert "5 in all" in lines(strip_rows(hosts, Choice(4, None), 80, 2))
+
+
+def test_an_alert_stands_in_the_cell_of_its_server_and_one_of_the_host_in_the_first() -> None:
+    both = states.two_servers()
+    ready, loading = both.servers
+    ill = Alert(key=f"server:{loading.key}/stalled/1", at=1.0, severity="error", text="it", alarm=True)
+    card = Alert(key="gpu:0/orphan", at=2.0, severity="warning", text="a card")
+    hosts = (msgspec.structs.replace(both, alerts=(ill, card)), states.loading())
+    first, second, other = (text_of(one) for one in cells(hosts, None, 60))
+    assert f"{ready.name} ● READY  ▲1" in first
+    assert f"{loading.name} ◐ loading  ✖1" in second
+    assert "▲" not in other
+    assert "✖" not in other
+    alone = msgspec.structs.replace(both, alerts=(ill,))
+    assert "✖" not in text_of(cells((alone, states.loading()), None, 60)[0])
 
 
 def test_what_was_seen_of_a_step_and_has_no_words_breaks_no_sheet() -> None:

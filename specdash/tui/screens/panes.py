@@ -78,7 +78,14 @@ def situation_of(board: Dashboard) -> Panel | None:
     """What is wrong with the chosen server, before any figure that waits to be put away; None: it is well."""
     state, server = board.state, board.server
     log = board.source.log(server.key) if server is not None else None
-    told = panel_for(state, server, acts=board.acts and not state.old, starts=board.starts, log=log)
+    told = panel_for(
+        state,
+        server,
+        acts=board.acts and not state.old,
+        starts=board.starts,
+        log=log,
+        at_work=board.plan_of_shown and board.acting.here.running is not None,
+    )
     return replace(told, below=row(dim("as it was when last heard"))) if told and state.old else told
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specdash.monitor.alerts import foremost
 from specdash.monitor.glyphs import SEVERITY_GLYPHS
-from specdash.monitor.state import HostState, Server
+from specdash.monitor.state import Alert, HostState, Server
 from specdash.monitor.words import PHASE_TITLES
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, cut, dim, row, width_of
@@ -20,12 +20,21 @@ from specdash.tui.widgets.linkpanels import retry_text
 
 
 def cell(
-    state: HostState, server: Server | None, width: int, *, chosen: bool, host: bool, name: str, worst: bool
+    state: HostState,
+    server: Server | None,
+    width: int,
+    *,
+    chosen: bool,
+    host: bool,
+    name: str,
+    worst: bool,
+    alerts: tuple[Alert, ...],
 ) -> Row:
     """``▸● gpubox ● READY  58°``: the link, the host, the state, what stands open, the worst card.
 
     ``host``: there are several, so it is named. ``name``: of the server, where it needs one. ``worst``:
-    cards are told. What does not fit any more is left out, least needed first.
+    cards are told, and how many of these ``alerts`` stand. What does not fit any more is left out, least
+    needed first.
     """
     dot, _, tone = link_word(state)
     out = row(Span("▸" if chosen else " ", "accent"))
@@ -37,7 +46,7 @@ def cell(
         out = row(out, Span(name, "strong" if chosen else "dim"), " ")
     out = row(out, _now(state, server, chosen=chosen))
     if worst:
-        for forms in ((_alerts(state),), (_progress(server),), _worst(state, server)):
+        for forms in ((_alerts(alerts),), (_progress(server),), _worst(state, server)):
             room = width - width_of(out) - 2
             fits = next((form for form in forms if form and width_of(form) <= room), ())
             out = row(out, "  ", fits) if fits else out
@@ -48,8 +57,8 @@ def _now(state: HostState, server: Server | None, *, chosen: bool) -> Row:
     """The state of a server, or why there is none."""
     if server is not None and state.old:
         heard_at = state.link.heard_at
-        ago = f" {say.age(state.now - heard_at)} ago" if heard_at is not None else "?"
-        return row(dim(f"{state_word(server)}{ago}"))
+        seen = f", seen {say.age(state.now - heard_at)} ago" if heard_at is not None else "?"
+        return row(dim(f"{state_word(server)}{seen}"))
     if server is not None:
         now = state_span(server)
         return row(now if now.tone != "plain" or chosen else dim(now.text))
@@ -62,12 +71,12 @@ def _now(state: HostState, server: Server | None, *, chosen: bool) -> Row:
     return row(dim("no server"))
 
 
-def _alerts(state: HostState) -> Row:
-    """Glyph of the gravest alert that stands, and how many there are."""
-    first = foremost(state.alerts)
+def _alerts(alerts: tuple[Alert, ...]) -> Row:
+    """Glyph of the gravest of them, and how many there are."""
+    first = foremost(alerts)
     if first is None or first.severity == "info":
         return ()
-    return row(Span(f"{SEVERITY_GLYPHS[first.severity]}{len(state.alerts)}", SEVERITY_TONES[first.severity]))
+    return row(Span(f"{SEVERITY_GLYPHS[first.severity]}{len(alerts)}", SEVERITY_TONES[first.severity]))
 
 
 def _progress(server: Server | None) -> Row:

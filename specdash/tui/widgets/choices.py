@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from specdash.monitor.alerts import unexplained
+from specdash.monitor.alerts import about, unexplained
 from specdash.monitor.glyphs import server_glyph
-from specdash.monitor.state import HostState, Server
+from specdash.monitor.state import Alert, HostState, Server
 from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
 from specdash.tui.widgets.glyphs import key_span
@@ -97,10 +97,31 @@ def cells(states: Sequence[HostState], chosen: Choice | None, width: int) -> lis
             if server is not None and len(gone) > 1 and server.key == gone[0].key:
                 told = _gone_cell(state, gone, width, host=several)
             else:
-                told = cell(state, server, width, chosen=mine, host=several, name=named, worst=several)
+                told = cell(
+                    state,
+                    server,
+                    width,
+                    chosen=mine,
+                    host=several,
+                    name=named,
+                    worst=several,
+                    alerts=_alerts_of(state, server, servers),
+                )
             action = f"choose({len(out)})"
             out.append(tuple(span._replace(action=action) for span in told))
     return out
+
+
+def _alerts_of(
+    state: HostState, server: Server | None, servers: Sequence[Server | None]
+) -> tuple[Alert, ...]:
+    """For the cell of this server: what is about it, and in the first cell of a host what is the host's."""
+    keys = {one.key for one in servers if one is not None}
+    own = server.key if server is not None else None
+    host = server is servers[0]
+    return tuple(
+        alert for alert in state.alerts if (key := about(alert.key)) == own or (host and key not in keys)
+    )
 
 
 def _gone_cell(state: HostState, gone: Sequence[Server], width: int, *, host: bool) -> Row:

@@ -40,6 +40,7 @@ MARK_TONES: dict[Mark, Tone] = {
     "reached": "plain",
     "failed": "bad",
     "skipped": "dim",
+    "unseen": "dim",
 }
 SEVERITY_TONES: dict[Severity, Tone] = {"info": "plain", "warning": "warn", "error": "bad"}
 SAYS_GLYPHS: dict[Says, str] = {"alive": "✓", "flat": "■", "bad": "✖", "unknown": "?"}
@@ -70,6 +71,8 @@ def state_span(server: Server) -> Span:
 
 def state_word(server: Server) -> str:
     """Its state as the screens write it."""
+    if server.stopping:
+        return "stopping"
     return "GONE" if unexplained(server) else STATE_WORDS[server.state]
 
 

@@ -25,9 +25,10 @@ def since(state: HostState, server: Server) -> str:
     """How long it has been so, in the words of that state."""
     if server.state == "stalled":
         return say.clock(server.verdict.since_s)
-    if server.gone_at is not None:
+    ended_at = server.crashed_at if server.crashed_at is not None else server.gone_at
+    if ended_at is not None:
         found = "found " if server.found_dead else ""
-        return f"{found}{say.clock(state.now - server.gone_at)} ago"
+        return f"{found}{say.clock(state.now - ended_at)} ago"
     return f"up {say.clock(state.now - server.started_at)}"
 
 

@@ -29,7 +29,7 @@ ROOMY = 90
 FREE_MIB = 1024
 """A card without an owner on which less is used is free: what the driver keeps for itself."""
 SOON_S = 5.0
-"""A host that has not sent its list of processes so long after it was connected is slow, or cannot."""
+"""What a host has not sent so long after it was connected is not just about to come."""
 
 LEFT_BEHIND = "orphan_processes"
 """The diagnosis that says what an end has left, never why it came."""
@@ -73,24 +73,30 @@ def panel_for(
     acts: bool = False,
     starts: bool = True,
     log: Lines | None = None,
+    at_work: bool = False,
 ) -> Panel | None:
     """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here.
 
-    ``starts``: it is known how the server is started, so that it can be started again.
+    ``starts``: it is known how the server is started, so that it can be started again. ``at_work``: a plan
+    ends it or starts it at this moment, and no key is advised that would do the same.
 
     The host is known: what the connection has to say stands in :mod:`specdash.tui.widgets.linkpanels`.
     """
     if server is None:
         return no_server(state, acts=acts, starts=starts)
+    acts = acts and not at_work
+    if server.stopping:
+        return stopping(server, acts=acts)
     if server.state == "stalled":
-        return stalled(state, server, acts=acts)
+        return stalled(state, server, acts=acts, at_work=at_work)
     if server.state in ("crashed", "stopped"):
         return ended(state, server, acts=acts, starts=starts, log=log)
     if server.state == "degraded":
         return degraded(server)
     if server.verdict.word == "suspect":
         return suspect(server)
-    return None
+    met_s = state.now - state.link.since if state.link.since is not None else 0.0
+    return unknown(server) if server.state == "unknown" and met_s >= SOON_S else None
 
 
 def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> Panel:
@@ -205,8 +211,20 @@ def _remedy_rows(diagnosis: Diagnosis, width: int) -> list[Row]:
     return out
 
 
-def stalled(state: HostState, server: Server, *, acts: bool = False) -> Panel:
-    """The evidence behind the word."""
+def stopping(server: Server, *, acts: bool = False) -> Panel:
+    """Asked to end, and still there: what it holds it holds."""
+    hand = key_rows(("server.kill", "ends it, if it does not go by itself")) if acts else []
+
+    def rows(width: int) -> list[Row]:
+        left = say.plural(server.processes, "process of it is", "processes of it are")
+        words = f"It was asked to end; {left} still there."
+        return [*text_rows(words, width), *hand]
+
+    return Panel(row(Span(f"◐ {server.name} is stopping", "strong")), rows)
+
+
+def stalled(state: HostState, server: Server, *, acts: bool = False, at_work: bool = False) -> Panel:
+    """The evidence behind the word. ``at_work``: it is being ended, and what is seen of it goes with it."""
     root = _root(server)
     kills = "stops it, then verifies that every GPU is free" if state.gpus else "stops it"
 
@@ -217,7 +235,8 @@ def stalled(state: HostState, server: Server, *, acts: bool = False) -> Panel:
         hand = key_rows(("server.kill", kills)) if acts else []
         return [*out, *hand]
 
-    title = row(Span("✖ why it is called stalled", "bad"), dim(f"   {root.key}" if root else ""))
+    why = "it was called stalled, and is being ended" if at_work else "why it is called stalled"
+    title = row(Span(f"✖ {why}", "bad"), dim(f"   {root.key}" if root else ""))
     keys = (*(("server.kill",) if acts else ()), "alert.ack", "evidence", "log.error", "log.gap")
     below = row(dim("evidence is live · "), key_span("evidence"), dim(" keeps it in a file"))
     return Panel(title, rows, below, keys=keys)
@@ -231,6 +250,14 @@ def suspect(server: Server) -> Panel:
         row(Span(f"▲ {what}", "warn")),
         lambda width: _reason_rows(server.verdict.reasons, width),
         row(dim(until_stalled(server.verdict))),
+    )
+
+
+def unknown(server: Server) -> Panel:
+    """What it does cannot be said."""
+    return Panel(
+        row(Span("? why its state is not known", "strong")),
+        lambda width: _reason_rows(server.verdict.reasons, width),
     )
 
 

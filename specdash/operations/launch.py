@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import msgspec
 
+from specdash.monitor.environment import INTERESTING
+from specdash.monitor.spans import count
 from specdash.operations import patch, preflight
 from specdash.operations.acts import Acts, Hands, by_unit
 from specdash.operations.checks import Line, passes, told
@@ -14,7 +16,7 @@ from specdash.operations.lastend import last_end
 from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import launch_without_secrets
-from specdash.operations.sight import Sight
+from specdash.operations.sight import SESSION_ONLY, Sight
 from specdash.operations.stop import stop_steps, strangers, warnings
 from specdash.operations.stop import subject as subject_of
 from specdash.operations.work import Ask, Check, Edit, Follow, Launch, Start
@@ -66,7 +68,7 @@ async def prepare_restart(acts: Acts, sight: Sight, wish: Wish, *, rules: Rules 
     rules = rules or Rules()
     lines = await examined(acts, wish, rules, lasting=True)
     stop = tuple(stop_steps(acts.state, sight, forced=rules.forced))
-    steps = (*stop, *await _changes(acts, wish), *start_steps(wish, rules, lines))
+    steps = (*stop, *await _changes(acts, wish), *start_steps(wish, rules, lines, sight.env))
     told_first = [*warnings(sight), *_missing(wish)]
     plan = make(acts, "restart", subject_of(sight.server), steps, warnings=told_first)
     plan = guard(plan, rules, foreign=strangers(acts.state, sight.living))
@@ -109,8 +111,10 @@ def _expecting(lines: Sequence[Line], wish: Wish) -> tuple[Line, ...]:
     )
 
 
-def start_steps(wish: Wish, rules: Rules, lines: Sequence[Line]) -> tuple[Step, ...]:
-    """Preflight, start, milestones, token."""
+def start_steps(
+    wish: Wish, rules: Rules, lines: Sequence[Line], runs_with: Mapping[str, str] | None = None
+) -> tuple[Step, ...]:
+    """Preflight, start, milestones, token. ``runs_with``: the environment of the server that is replaced."""
     launch = wish.launch
     return (
         Step(
@@ -119,7 +123,12 @@ def start_steps(wish: Wish, rules: Rules, lines: Sequence[Line]) -> tuple[Step, 
             work=_check(wish, rules),
             preview=tuple(told(line) for line in lines),
         ),
-        Step(title=f"start {launch.name}", risk="hard", work=Start(launch=launch), preview=shown(launch)),
+        Step(
+            title=f"start {launch.name}",
+            risk="hard",
+            work=Start(launch=launch),
+            preview=shown(launch, runs_with),
+        ),
         Step(title="follow it until it serves", risk="read", work=Follow(launch=launch)),
         Step(
             title="ask for one token",
@@ -140,22 +149,53 @@ def _check(wish: Wish, rules: Rules) -> Check:
     )
 
 
-def shown(launch: Launch) -> tuple[str, ...]:
-    """The literal start, without secrets."""
+def shown(launch: Launch, runs_with: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The literal start, without secrets; of the environment also what it is beside that of before."""
     clean = launch_without_secrets(launch)
     if by_unit(clean):
         return (f"{_STARTS[clean.how]} {clean.unit}",)
     lines = [shlex.join(clean.argv)]
-    if clean.whole_env:
-        lines.append(f"with the environment it had: {len(clean.env)} variables")
-    else:
-        lines.extend(f"{name}={value}" for name, value in clean.env.items())
+    lines += _environment(clean, None if runs_with is None else _beside(launch, runs_with))
     for word, value in (("in", clean.cwd), ("as", clean.user), ("output to", clean.log)):
         if value:
             lines.append(f"{word} {value}")
     if clean.how != "process":
         lines.append(f"by {clean.how} {clean.unit or ''}".rstrip())
     return tuple(lines)
+
+
+def _environment(clean: Launch, beside: str | None) -> Iterator[str]:
+    """What it gets, and how that differs from what runs now: a comparison of the two is as fair as that."""
+    if clean.whole_env:
+        told = beside or "as it had them"
+        yield f"environment: {count(len(clean.env), 'variable')} and no other: {told}"
+        return
+    yield f"environment: the login's{', and over it:' if clean.env else ', and nothing over it'}"
+    yield from (f"{name}={value}" for name, value in clean.env.items())
+    if beside is not None:
+        yield f"beside the server that runs now: {beside}"
+
+
+def _beside(launch: Launch, runs_with: Mapping[str, str]) -> str:
+    """``5 as it has them, NCCL_ALGO changed, VLLM_USE_V1 left out``.
+
+    Over a login's environment only what steers an engine is looked for: the rest comes from there.
+    """
+    env, whole = launch.env, launch.whole_env
+    steers = {
+        name for name in runs_with if name not in SESSION_ONLY and (whole or name.startswith(INTERESTING))
+    }
+    changed = {name for name in env.keys() & runs_with.keys() if env[name] != runs_with[name]}
+    new, gone = env.keys() - runs_with.keys(), steers - env.keys()
+    alike = len(env) - len(changed) - len(new)
+    told = [f"{'all' if alike == len(env) else alike or 'none'} as it has them"] if env else []
+    for names, what in (
+        (changed, "changed"),
+        (new, "new"),
+        (gone, "left out" if whole else "left to the login"),
+    ):
+        told += [f"{', '.join(sorted(names))} {what}"] if names else []
+    return ", ".join(told if gone or whole else [*told, "no other that steers an engine is set there"])
 
 
 _STARTS = {"systemd": "systemctl start", "docker": "docker start"}

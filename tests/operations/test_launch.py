@@ -353,6 +353,52 @@ async def test_a_managed_server_is_started_again_by_its_manager(host: FakeHost) 
     assert launching.shown(launch) == ("systemctl start sglang.service",)
 
 
+@pytest.mark.parametrize(
+    ("env", "runs_with", "says"),
+    [
+        ({"A": "1", "NCCL_ALGO": "Ring"}, None, "2 variables and no other: as it had them"),
+        (
+            {"A": "1", "NCCL_ALGO": "Ring"},
+            {"A": "1", "NCCL_ALGO": "Ring", "SSH_TTY": "/dev/pts/3"},
+            "2 variables and no other: all as it has them",
+        ),
+        (
+            {"A": "1", "NCCL_ALGO": "Tree", "C": "1"},
+            {"A": "1", "NCCL_ALGO": "Ring", "B": "2"},
+            "3 variables and no other: 1 as it has them, NCCL_ALGO changed, C new, B left out",
+        ),
+    ],
+)
+def test_of_a_start_as_it_was_it_is_said_what_of_its_environment_is_kept(
+    env: dict[str, str], runs_with: dict[str, str] | None, says: str
+) -> None:
+    launch = Launch(name="main", engine="sglang", argv=("a",), env=env, whole_env=True)
+    assert launching.shown(launch, runs_with)[1:] == (f"environment: {says}",)
+
+
+@pytest.mark.parametrize(
+    ("runs_with", "says"),
+    [
+        (
+            {"NCCL_ALGO": "Ring", "PATH": "/bin"},
+            "all as it has them, no other that steers an engine is set there",
+        ),
+        (
+            {"NCCL_ALGO": "Tree", "VLLM_A": "1"},
+            "none as it has them, NCCL_ALGO changed, VLLM_A left to the login",
+        ),
+        ({}, "none as it has them, NCCL_ALGO new, no other that steers an engine is set there"),
+    ],
+)
+def test_of_a_start_by_the_profile_it_is_said_how_its_environment_differs_from_what_runs(
+    runs_with: dict[str, str], says: str
+) -> None:
+    launch = Launch(name="main", engine="sglang", argv=("a",), env={"NCCL_ALGO": "Ring"})
+    lines = ("environment: the login's, and over it:", "NCCL_ALGO=Ring")
+    assert launching.shown(launch)[1:] == lines
+    assert launching.shown(launch, runs_with)[1:] == (*lines, f"beside the server that runs now: {says}")
+
+
 async def test_a_found_start_is_remembered_without_its_secrets(host: FakeHost, tmp_path: Path) -> None:
     found: Server = sglang(host)
     host.files["/proc/100/cmdline"] = b"python3\0-m\0sglang.launch_server\0--api-key\0hunter2hunter2\0"

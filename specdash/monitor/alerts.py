@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from specdash.monitor.memory import ServerMemory
 
 _KEPT = 50
+"""So many alerts stand at most."""
 UNSEEN = "reason not seen"
 """How the reading of a main process ends that is gone while nothing tells why: no line, nothing left."""
 
@@ -110,7 +111,14 @@ def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[
         if alert.key not in keys:
             keys.add(alert.key)
             added.append(alert)
-    return (*known, *added)[-_KEPT:] if added else known
+    return _with_room((*known, *added)) if added else known
+
+
+def _with_room(alerts: tuple[Alert, ...]) -> tuple[Alert, ...]:
+    """The newest; a crash nobody has acknowledged goes last, for the view of its server hangs on it."""
+    leave_first = sorted(alerts, key=lambda alert: alert.alarm and "/crashed/" in alert.key)
+    gone = {alert.key for alert in leave_first[:-_KEPT]}
+    return tuple(alert for alert in alerts if alert.key not in gone)
 
 
 _RANKS = {"error": 2, "warning": 1, "info": 0}

@@ -18,7 +18,7 @@ from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
 
 _GONE_KEPT = 3
-_OPEN_KEPT = 20
+_OPEN_KEPT = 50
 """So many ended servers stay at most whose end nobody has acknowledged."""
 replace = msgspec.structs.replace
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge
+from tests.monitor.crowd import FIRST, answer, crowd
 from tests.monitor.frames_of import COMMAND, hello, log, process, processes, run, server, tick
 
 CRASH = (
@@ -32,3 +33,18 @@ def test_a_crash_that_nobody_acknowledged_outlasts_every_later_start() -> None:
     assert first in names(memory)
     memory = run(processes(at + 1), memory=acknowledge(memory, crash.key))
     assert first not in names(memory)
+
+
+def test_a_crowd_with_news_of_its_own_takes_no_crash_away() -> None:
+    memory = run(hello(), processes(10.0, *server(started=5.0)), log(11.0, CRASH, start_=True, mtime=11.0))
+    memory = run(processes(13.0), tick(40.0), memory=memory)
+    [crash] = [alert for alert in memory.picture.alerts if alert.alarm]
+    for at in (50.0, 60.0, 70.0):
+        memory = run(crowd(at, 70), memory=memory)
+    for pid in range(FIRST, FIRST + 70):
+        memory = run(answer(80.0, pid), memory=memory)
+    memory = run(tick(82.0), crowd(90.0, 0), tick(99.0), memory=memory)
+    assert len(memory.picture.alerts) == 50
+    assert crash in memory.picture.alerts, "its view says that it stays until this is acknowledged"
+    assert crash.key.startswith("server:100:100/crashed/")
+    assert 100 in names(memory)

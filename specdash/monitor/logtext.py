@@ -11,7 +11,7 @@ from specdash.monitor.logverdict import FILE, RECENT_S
 from specdash.monitor.rail import steps
 from specdash.monitor.reading import LogReading
 from specdash.monitor.serverparts import Step
-from specdash.monitor.signs import folded
+from specdash.monitor.signs import NOT_SEEN, folded
 from specdash.monitor.signs import in_words as reason_in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.words import PHASE_TITLES
@@ -90,7 +90,8 @@ def _reasons(judged: Judged) -> Iterator[str]:
     for reason in folded(judged.verdict.reasons):
         if reason.signal == FILE:
             continue  # said above
-        yield clean_line(f"    {reason.signal}: {reason_in_words(reason)}")
+        name = "what these do now is not known" if reason.signal == NOT_SEEN else reason.signal
+        yield clean_line(f"    {name}: {reason_in_words(reason)}")
 
 
 def _diagnoses(judged: Judged) -> Iterator[str]:

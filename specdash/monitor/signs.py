@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final
 
 import msgspec
 
@@ -28,7 +29,22 @@ class Sign(msgspec.Struct, frozen=True, kw_only=True):
 
 NOT_COUNTED = " (not counted)"
 """What the value of a signal ends with that looks like life and is none in this phase."""
-_NOT_READ = ("not seen", "not looked", "not read")
+NOT_SEEN: Final = "not seen"
+_NOT_READ = (NOT_SEEN, "not looked", "not read")
+_UNREAD: Final[Mapping[str, str]] = {
+    "bar": "progress bar",
+    "milestone": "milestones",
+    "line": "log lines",
+    "process": "processes",
+    "cpu": "CPU time",
+    "main_cpu": "the main process's CPU time",
+    "read": "bytes read",
+    "memory": "GPU memory",
+    "nccl": "NCCL's lines",
+    "power": "GPU power",
+    "utilisation": "GPU utilisation",
+}
+"""What was not seen, in words; the other signals are called so already."""
 NONE_SEEN = "none since we look"
 _AT_WORK = frozenset({"cpu", "main_cpu", "read"})
 _FORMS = {"flat": " · unchanged for {}", "alive": " · {} ago", "bad": " · for {}", "unknown": " · {} ago"}
@@ -67,13 +83,13 @@ def until_stalled(verdict: Verdict) -> str:
 
 
 def folded(reasons: Iterable[Reason]) -> tuple[Reason, ...]:
-    """The same, with all that was not seen in one line: ``not seen: bar, cpu, read``."""
+    """The same, with all that was not seen in one line: ``not seen: progress bar, bytes read``."""
     every = tuple(reasons)
     unread = [one for one in every if one.says == "unknown" and one.value in _NOT_READ]
     if len(unread) < 2:
         return every
-    names = ", ".join(one.signal.replace("_", " ") for one in unread)
-    one_line = Reason(signal="not seen", value=names, age_s=None, says="unknown")
+    names = ", ".join(_UNREAD.get(one.signal, one.signal) for one in unread)
+    one_line = Reason(signal=NOT_SEEN, value=names, age_s=None, says="unknown")
     return (*(one for one in every if one not in unread), one_line)
 
 

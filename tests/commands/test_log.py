@@ -103,6 +103,7 @@ def test_a_start_that_stopped_hours_ago_is_not_told_as_one_that_goes_on(
     code, out, _ = log(path, capsys=capsys)
     assert code == 0
     assert out.startswith("? unknown in graphs of the target, 3 of 10 batches")
+    assert "what these do now is not known: progress bar, milestones, compilers" in out
     assert "last line 8:00:05 ago (file's time): whether it still runs cannot be told from a log alone" in out
     doc = document(path, capsys=capsys)
     assert (doc["state"], doc["phase"], doc["verdict"]["word"]) == ("unknown", "capture", "unknown")

@@ -344,5 +344,8 @@ def test_all_that_was_not_seen_is_one_line() -> None:
     line = Reason(signal="line", value="last one", age_s=4, says="alive")
     first, second = folded([unread[0], line, *unread[1:]])
     assert first == line
-    assert (second.signal, second.value) == ("not seen", "bar, main cpu, read")
+    assert (second.signal, second.value) == (
+        "not seen",
+        "progress bar, the main process's CPU time, bytes read",
+    )
     assert folded([line, unread[0]]) == (line, unread[0])

@@ -29,13 +29,15 @@ _BAR = re.compile(rb"\[(?:(\d+):)?(\d?\d):(\d\d)<")
 
 
 class Silence(NamedTuple):
-    """A stretch without a line."""
+    """A stretch without a line, or at least without one that tells its time."""
 
     line: int
     """The line that ended it."""
     seconds: float
     by: Literal["stamps", "arrival"]
     """Whose clock says so: the log's own time stamps, or when the bytes came."""
+    undated: bool = False
+    """Lines without a time stand in between: when they came nobody knows."""
 
 
 class SilenceScan:
@@ -48,6 +50,8 @@ class SilenceScan:
         """Line and second of the newest time stamp."""
         self._moved = 0.0
         """Seconds that bars say they moved since the last time stamp."""
+        self._undated = False
+        """A line without a time has come since the last time stamp."""
         self._stamped: list[Silence] = []
         self._last_arrival: float | None = None
         self._arrived: list[Silence] = []
@@ -73,12 +77,15 @@ class SilenceScan:
             start = starts[at]
             end = starts[at + 1] if at + 1 < len(starts) else len(data)
             found = stamp(data, start, min(start + _STAMP_WITHIN, end))
+            if data.find(b'"GET /', start, end) >= 0 and poll_of(chunk.line(chunk.first + at)):
+                continue
             if found is not None:
-                if not (data.find(b'"GET /', start, end) >= 0 and poll_of(chunk.line(chunk.first + at))):
-                    hour, minute, second = found.groups()
-                    self._see(chunk.first + at, int(hour) * 3600 + int(minute) * 60 + int(second))
-            elif end - start < _BAR_MAX:
-                self._moved += _bar_seconds(bytes(data[start:end]))
+                hour, minute, second = found.groups()
+                self._see(chunk.first + at, int(hour) * 3600 + int(minute) * 60 + int(second))
+                continue
+            moved = _bar_seconds(bytes(data[start:end])) if end - start < _BAR_MAX else 0.0
+            self._moved += moved
+            self._undated |= not moved and not data[start:end].isspace()
         self.read = chunk.last
 
     def _see(self, line: int, second: int) -> None:
@@ -86,8 +93,9 @@ class SilenceScan:
         if self._last is not None:
             gap = (second - self._last[1]) % _DAY
             if gap <= _DAY / 2 and not self._both_live(self._last[0], line):
-                self._keep(self._stamped, Silence(line, gap - self._moved, "stamps"))
-        self._last, self._moved = (line, second), 0.0
+                silence = Silence(line, gap - self._moved, "stamps", undated=self._undated)
+                self._keep(self._stamped, silence)
+        self._last, self._moved, self._undated = (line, second), 0.0, False
 
     def _both_live(self, first: int, line: int) -> bool:
         """The arrival of both lines, and of all between them, is known."""

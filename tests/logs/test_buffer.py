@@ -241,6 +241,18 @@ def test_the_longest_silence_comes_from_the_logs_own_clock_over_midnight() -> No
     assert {silence.by for silence in found} == {"stamps"}
 
 
+def test_lines_without_a_time_between_two_that_have_one_are_lines_and_the_stretch_says_so() -> None:
+    access = b'INFO:     127.0.0.1:44944 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    poll = b'INFO:     127.0.0.1:44944 - "GET /health HTTP/1.1" 200 OK\n'
+    bar = b"Capturing (bs=16):  50% | 4/8 [00:25<00:25,  6.4s/it]\n"
+    before, after = b"INFO 11-29 10:00:00 [a.py:1] a\n", b"INFO 11-29 10:05:01 [a.py:1] b\n"
+    for between, undated in ((access, True), (poll, False), (bar, False), (b"\n", False), (b"", False)):
+        (found,) = buffer_of(before + between + after).silences()
+        assert found.undated is undated, between
+    (told,) = buffer_of(before + after + access).silences()
+    assert not told.undated, "what comes later stands in no stretch before it"
+
+
 def test_without_stamps_silence_is_told_by_arrival_and_a_moving_bar_is_not_silent() -> None:
     buffer = LogBuffer()
     buffer.append(b"backlog\n")

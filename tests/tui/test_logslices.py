@@ -108,7 +108,7 @@ async def test_silences_are_looked_for_in_slices_too() -> None:
         assert app.told == []
         finish(app.view)
         await pilot.pause()
-        assert app.told[0].startswith("8:00:00 of silence before line 12,002")
+        assert app.told[0].startswith("8:00:00 without a line before line 12,002")
 
 
 async def test_a_silence_that_a_filter_hides_is_shown_all_the_same_and_that_is_said() -> None:

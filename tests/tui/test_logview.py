@@ -175,7 +175,7 @@ async def test_errors_marks_and_silences_are_jumped_to() -> None:
         app.view.next_silence()
         await pilot.pause()
         assert app.told == [
-            "8:00:00 of silence before line 2   1 of 1, longest first, by the log's own times"
+            "8:00:00 without a line before line 2   1 of 1, longest first, by the log's own times"
         ]
         assert "▌18:00:00 b" in app.shown
         assert app.view.toggle_mark() is True

@@ -83,13 +83,14 @@ class LogReader(LogSearch):
         self._silences = False
         silences = self.buffer.silences() if self.buffer is not None else []
         if not silences:
-            self._tell(row(dim("no silence of 5 s or more")))
+            self._tell(row(dim("no gap of 5 s or more between two lines")))
             return
         self._silence = (self._silence + 1) % len(silences)
         silence = silences[self._silence]
         clock = "by arrival" if silence.by == "arrival" else "by the log's own times"
         taken = self.reveal(silence.line)
-        words = f"{say.age(silence.seconds)} of silence before line {silence.line:,}"
+        what = "a line with a time" if silence.undated else "a line"
+        words = f"{say.age(silence.seconds)} without {what} before line {silence.line:,}"
         order = f"   {self._silence + 1} of {len(silences)}, longest first, {clock}"
         self._tell(row(Span(words), dim(order + taken)))
 

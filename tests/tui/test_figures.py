@@ -6,7 +6,7 @@ import pytest
 from specdash.monitor.serverparts import Latency
 from specdash.monitor.state import HostState
 from specdash.tui.paint import text_of, width_of
-from specdash.tui.widgets.figures import one_line, speed_chart, table
+from specdash.tui.widgets.figures import middle, one_line, speed_chart, table
 from tests.tui import panes, states
 
 
@@ -18,13 +18,18 @@ def test_latencies_are_quantiles_with_what_they_were_made_of() -> None:
     text = told(panes.measured())
     assert "TTFT      p50 41.3 ms   p90 118 ms" in text
     assert "ITL       p50 16.6 ms   p90 ≥ 10.0 s" in text
-    assert "          34 begun in 1:00, 2 s ago" in text
+    assert "          34 answers in 1:00, 2 s ago" in text
+    assert "          3,400 tokens in 1:00, 2 s ago" in text, "each has its own count and stretch"
+    assert text.index("          34 answers in 1:00, 2 s ago") == 1 + text.index(
+        "TTFT      p50 41.3 ms   p90 118 ms"
+    )
     wide = told(panes.measured(), 90)
-    assert "          interpolated from its histograms: 34 answers begun in 1:00, 2 s ago" in wide
+    assert "          34 answers begun in 1:00, 2 s ago, interpolated from its histogram" in wide
+    assert "          3,400 tokens in 1:00, 2 s ago, interpolated from its histogram" in wide
 
 
 @pytest.mark.parametrize(
-    ("most", "says"), [(100.0, "TTFT      the only one ≤ 100 ms"), (None, "TTFT      slowest ≥ 58.0 ms of 1")]
+    ("most", "says"), [(100.0, "TTFT      ≤ 100 ms"), (None, "TTFT      slowest ≥ 58.0 ms")]
 )
 def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str) -> None:
     state = panes.measured()
@@ -33,7 +38,8 @@ def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str)
     server = msgspec.structs.replace(state.servers[0], figures=figures)
     text = [text_of(line) for line in table(server, state.now, 80)]
     assert says in text
-    assert "by the bounds of its histograms: 1 answer begun in 0:39" in "\n".join(text)
+    assert "          1 answer begun in 0:39, 0 s ago, by the bounds of its histogram" in text
+    assert " of 1 answer" in text_of(one_line(server, 120))
     assert "p50" not in text_of(one_line(server, 120))
 
 
@@ -51,8 +57,10 @@ def test_where_an_age_has_no_room_it_is_left_out_and_not_cut() -> None:
     one = Latency(at=state.now - 6, p50_ms=50.0, p90_ms=58.0, counted=1, most_ms=100.0)
     figures = msgspec.structs.replace(state.servers[0].figures, ttft=one)
     server = msgspec.structs.replace(state.servers[0], figures=figures)
-    assert "          1 begun since its start" in [text_of(line) for line in table(server, state.now, 40)]
-    assert "1 begun since its start, 6 s ago" in "\n".join(text_of(x) for x in table(server, state.now, 42))
+    assert "          1 answer since its start" in [text_of(line) for line in table(server, state.now, 40)]
+    assert "1 answer since its start, 6 s ago" in "\n".join(text_of(x) for x in table(server, state.now, 43))
+    old = [text_of(line) for line in table(server, state.now + 3600, 40)]
+    assert "          1 answer, 1:00:06 ago" in old, "of an old figure the age is told first"
 
 
 def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
@@ -61,13 +69,13 @@ def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
     figures = msgspec.structs.replace(state.servers[0].figures, ttft=nine, requests=5)
     server = msgspec.structs.replace(state.servers[0], figures=figures)
     text = [text_of(line) for line in table(server, state.now, 80)]
-    assert "TTFT      all 9 ≤ 100 ms" in text
+    assert "TTFT      all ≤ 100 ms" in text
     assert "9 answers begun since its start, 0 s ago" in "\n".join(text)
     assert "finished  5 since its start" in text
-    assert "TTFT all 9 ≤ 100 ms   5 finished" in text_of(one_line(server, 200))
+    assert "TTFT all ≤ 100 ms of 9 answers   5 finished" in text_of(one_line(server, 200))
     tokens = msgspec.structs.replace(figures, ttft=None)
     text = [text_of(line) for line in table(msgspec.structs.replace(server, figures=tokens), state.now, 80)]
-    assert "interpolated from its histograms: 3,400 tokens in 1:00" in "\n".join(text)
+    assert "3,400 tokens in 1:00, 2 s ago, interpolated from its histogram" in "\n".join(text)
 
 
 def test_a_mean_is_called_a_mean() -> None:
@@ -98,3 +106,11 @@ def test_the_time_axis_begins_where_the_oldest_drawn_reading_was_taken() -> None
     assert "3:59 ago" in text_of(speed_chart(state.servers[0], state.now, 80)[-1])
     untimed = states.serving()
     assert "ago" not in text_of(speed_chart(untimed.servers[0], untimed.now, 40)[-1])
+
+
+def test_the_median_of_the_readings_says_of_what_stretch() -> None:
+    state = panes.measured()
+    (server,) = state.servers
+    server = msgspec.structs.replace(server, tok_history=(0.0, 50.0, 60.0), tok_at=(1.0, 3.0, 5.0))
+    assert text_of(middle(server, 63.0)) == "median 55.0 in 1:02"
+    assert text_of(middle(msgspec.structs.replace(server, tok_at=()), 63.0)) == "median 55.0"

@@ -36,7 +36,9 @@ def _parts(figures: Figures) -> list[Row]:
     if figures.accept_len is not None:
         out.append(row(dim("accept "), Span(f"{figures.accept_len:.2f}")))
     if figures.ttft is not None and figures.ttft.counted < FEW:
-        out.append(row(dim("TTFT "), _few(figures.ttft)))
+        out.append(
+            row(dim("TTFT "), _few(figures.ttft), dim(f" of {say.plural(figures.ttft.counted, 'answer')}"))
+        )
     elif figures.ttft is not None:
         sign, ms = _bound(figures.ttft, figures.ttft.p50_ms, least=figures.ttft.p50_least)
         out.append(row(dim("TTFT p50 "), Span(sign + say.number(ms, "ms", digits=0))))
@@ -83,8 +85,9 @@ def table(server: Server, now: float, width: int) -> list[Row]:
         line("KV cache", None if kv is None else f"{kv:.1f} %", "kv_pct"),
         line("accept", spoken, "accept_len"),
         line("TTFT", _latency(figures.ttft) or mean, "ttft"),
+        *_basis(figures.ttft, "answer", now, width),
         line("ITL", _latency(figures.itl), "itl"),
-        *_basis(figures, now, width),
+        *_basis(figures.itl, "token", now, width),
         line("finished", _finished(figures), "requests"),
     ]
 
@@ -112,28 +115,25 @@ def _latency(told: Latency | None) -> Row | None:
 
 
 def _few(told: Latency) -> Row:
-    """What is certain of a handful, of which no share can be told: ``all 9 ≤ 100 ms``."""
+    """What is certain of a handful, of which no share can be told: ``all ≤ 100 ms``."""
     if told.most_ms is None:
-        return row(dim("slowest "), f"≥ {_ms(told.p90_ms)}", dim(f" of {told.counted}"))
-    which = "the only one" if told.counted == 1 else f"all {told.counted}"
-    return row(dim(f"{which} "), f"≤ {_ms(told.most_ms)}")
+        return row(dim("slowest "), f"≥ {_ms(told.p90_ms)}")
+    return row(dim("all " if told.counted > 1 else ""), f"≤ {_ms(told.most_ms)}")
 
 
-def _basis(figures: Figures, now: float, width: int) -> list[Row]:
-    """Out of what the quantiles were made, in as many words as fit: answers that begun, else their tokens."""
-    told = figures.ttft or figures.itl
+def _basis(told: Latency | None, what: str, now: float, width: int) -> list[Row]:
+    """Out of what a latency was made, below it: how many, in which stretch, how long ago; as much as fits."""
     if told is None:
         return []
-    what = [say.plural(told.counted, "token")]
-    if figures.ttft is not None:
-        what = [f"{say.plural(told.counted, 'answer')} begun", f"{told.counted:,} begun"]
+    many, ago = say.plural(told.counted, what), f"{say.age(now - told.at)} ago"
     window = "since its start" if told.window_s is None else f"in {say.clock(told.window_s)}"
-    long, *_, base = (f"{many} {window}, {say.age(now - told.at)} ago" for many in (what[0], *what))
-    forms = [f"interpolated from its histograms: {long}", f"interpolated: {long}", long, base]
-    if told.counted < FEW:
-        forms[:2] = [f"by the bounds of its histograms: {long}"]
-    ageless = base.rpartition(",")[0]  # half an age tells nothing
-    text = next((form for form in forms if len(form) + NAME_CELLS <= width), ageless)
+    how = "by the bounds of" if told.counted < FEW else "interpolated from"
+    begun = f"{many} begun" if what == "answer" else many
+    long = f"{begun} {window}, {ago}"
+    forms = [f"{long}, {how} its histogram", long, f"{many} {window}, {ago}"]
+    # Of a figure that is old the age is told before its stretch.
+    forms.append(f"{many}, {ago}" if now - told.at > OLD_S else f"{many} {window}")
+    text = next((form for form in forms if len(form) + NAME_CELLS <= width), forms[-1])
     return [cut(row(" " * NAME_CELLS, dim(text)), width)]
 
 
@@ -144,6 +144,15 @@ def pairs(figures: Figures, width: int) -> list[Row]:
         row(left, " " * max(1, half - width_of(left)), right)
         for left, right in zip(parts[::2], [*parts[1::2], ()], strict=False)
     ]
+
+
+def middle(server: Server, now: float) -> Row:
+    """``median 59.4 in 2:22``: of the readings that are kept and are not nought."""
+    rates, times = [value for value in server.tok_history if value > 0], server.tok_at
+    if len(rates) < 2:
+        return ()
+    since = f" in {say.clock(now - times[0])}" if len(times) == len(server.tok_history) else ""
+    return row(dim(f"median {median(rates):,.1f}{since}"))
 
 
 def speed_chart(server: Server, now: float, width: int) -> list[Row]:
@@ -193,9 +202,8 @@ class FiguresPane(Painted, can_focus=True):
         if self.slim:
             return [one_line(self.server, width, self.state.now if self.state else None)]
         figures, history = self.server.figures, [value for value in self.server.tok_history if value > 0]
-        middle = row(dim(f"median {median(history):,.1f}")) if len(history) > 1 else ()
-        rows = [spread(_rate(figures), middle, width)]
         now = self.state.now if self.state else 0.0
+        rows = [spread(_rate(figures), middle(self.server, now), width)]
         if self.app.size.height < LOW:
             return [*rows, *pairs(figures, width)]
         if history:

@@ -64,8 +64,13 @@ def of_link(before: HostState, now: HostState, at: float) -> Iterator[Alert]:
         text = f"connection lost, and not tried again{why(now)}"
         yield Alert(key=key, at=at, severity="error", text=text, next_key="conn.retry")
     elif link.state == "live" and was.heard_at is not None and at - was.heard_at >= BRIEF_S:
-        text = f"connected again; nothing was seen for {ago(at - was.heard_at)}"
-        yield Alert(key=key, at=at, severity="info", text=text)
+        yield Alert(key=key, at=at, severity="info", text=again(before, at))
+
+
+def again(before: HostState, at: float) -> str:
+    """``connected again; nothing was seen for 50 s``: since its last word, and not since that was noticed."""
+    heard_at = before.link.heard_at
+    return f"connected again; nothing was seen for {ago(at - heard_at if heard_at is not None else None)}"
 
 
 def why(state: HostState) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from specdash.monitor.alerts import LINK, why
+from specdash.monitor.alerts import LINK, again, why
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Event, HostState, Server
 from specdash.monitor.words import ALARM_STATES
@@ -31,26 +31,22 @@ def _link(before: HostState, now: HostState) -> Iterator[Event]:
     if word == was and now.link.reason == before.link.reason:
         return
     if word in ("lost", "refused"):
-        what = "no connection" if word == "refused" else "connection lost" if now.host else "not reached"
-        text = f"{what}{why(now)}"
+        text = f"{_missing(now, still=was in ('lost', 'refused'))}{why(now)}"
         before_that = next((event.text for event in reversed(before.events) if event.kind == "link"), None)
-        if text != before_that:  # it tries again and again: only another reason is news
+        tries = was == "refused" and now.link.reason == before.link.reason
+        if text != before_that and not tries:  # it tries again and again: only another reason is news
             yield _event(now, "link", text, "warning" if word == "lost" else "error")
     elif word == "live" and was in ("connecting", "lost", "refused"):
-        away = _away_since(before.events)
-        words = "connected" if away is None else f"connected again after {ago(now.now - away)}"
-        yield _event(now, "link", words)
+        yield _event(now, "link", "connected" if before.link.heard_at is None else again(before, now.now))
 
 
-def _away_since(events: tuple[Event, ...]) -> float | None:
-    """When the link that comes back now was lost: the first of the attempts that failed since."""
-    since = None
-    for event in reversed(events):
-        if event.kind == "link":
-            if event.severity == "info":
-                break
-            since = event.at
-    return since
+def _missing(now: HostState, *, still: bool) -> str:
+    """What is not there; ``still``: nor was it before, for another reason. One cut is one loss."""
+    if now.link.state == "refused":
+        return "no connection"
+    if now.host is None:
+        return "not reached"
+    return "still not connected" if still else "connection lost"
 
 
 def _processes(before: HostState, now: HostState) -> Iterator[Event]:

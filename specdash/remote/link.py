@@ -217,7 +217,8 @@ class Link:
             return failure("ssh_connection_dead", host=host, detail=self._dead)
         end = await channel.end()
         if end.lost:
-            return failure("ssh_connection_dead", host=host, detail=f"the connection broke ({end.lost})")
+            more = "" if end.lost.rstrip(".").lower() == "connection lost" else f" ({end.lost})"
+            return failure("ssh_connection_dead", host=host, detail=f"the connection broke{more}")
         words = said(end.stderr)
         detail = f": {words}" if words else ""
         if not self._gate.greeted:

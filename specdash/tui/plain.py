@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from specdash.monitor.alerts import LINK, about
+from specdash.monitor.alerts import LINK, about, again
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState
 from specdash.operations.which import Wanted, absent
@@ -48,7 +48,7 @@ class Narrator:
         state = self._meant(state)
         before, self._before = self._before, state
         lines = [
-            *self._link_lines(state),
+            *self._link_lines(before, state),
             *_host(before, state),
             *_several(before, state),
             *missing,
@@ -60,21 +60,28 @@ class Narrator:
         stamp = time.strftime("%H:%M:%S", time.localtime(state.now)) if state.now else "--:--:--"
         return [f"{stamp} {state.target} {line}" for line in lines]
 
-    def _link_lines(self, state: HostState) -> Iterator[str]:
+    def _link_lines(self, before: HostState | None, state: HostState) -> Iterator[str]:
         """The link's state once; that it tries again and fails alike is no news."""
         link = state.link
         told = (link.state, link.reason)
         if told == self._link or (link.state == "connecting" and self._link[0] in ("lost", "connecting")):
             return
-        self._link = told
+        (was, _), self._link = self._link, told
+        if link.state == "live" and was == "lost" and before is not None and before.host is not None:
+            yield again(before, state.now)
+            return
         reason = f": {unnamed(state.target, link.reason)}" if link.reason else ""
         if link.state == "lost" and link.retry_at is not None and link.key != NO_ADDRESS:
             wait_s = link.retry_at - state.now
             reason += (
                 f"; next try in {say.age(wait_s)}, then again and again" if wait_s >= 1 else "; trying again"
             )
-        never = link.state == "lost" and state.host is None
-        yield ("not reached" if never else LINK_WORDS[link.state]) + reason
+        words = LINK_WORDS[link.state]
+        if link.state == "lost" and state.host is None:
+            words = "not reached"
+        elif link.state == was == "lost":
+            words = "still not connected"  # for another reason: one cut is one loss
+        yield words + reason
 
     def _missing(self, state: HostState) -> Iterator[str]:
         """Once, as soon as it is known which servers run."""

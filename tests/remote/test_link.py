@@ -97,6 +97,14 @@ async def test_a_stale_link_that_speaks_again_is_live(bench: Bench) -> None:
     assert bench.seen.states[-2:] == ["stale", "live"]
 
 
+async def test_a_break_that_gives_no_reason_is_not_said_twice(bench: Bench) -> None:
+    await bench.beat(12)
+    bench.transport.channel.ended = End("exit 255", lost="Connection lost")
+    bench.transport.channel.feed(b"")
+    await settle()
+    assert bench.seen.links[-1].reason == "gpubox: the connection broke"
+
+
 async def test_a_lost_link_reconnects_and_greets_anew(bench: Bench) -> None:
     await bench.beat(12)
     bench.transport.channel.ended = End("exit 255", lost="Connection reset by peer")

@@ -62,12 +62,12 @@ def eventful() -> HostState:
     told: tuple[tuple[float, EventKind, Severity, str], ...] = (
         (3600, "link", "info", "connected"),
         (3600, "process", "info", "sglang:30000: process 4011 was found, up 8:02:51"),
-        (3599, "alert", "error", f"{name} stalled in graphs, no progress for 8:02:51 (TP3 holds them up)"),
+        (3599, "alert", "error", f"{name} stalled in graphs: no progress for 8:02:51 (TP3 holds them up)"),
         (3000, "alert", "error", f"{name} crashed in graphs: its main process is gone, 608 GiB are left"),
         (2990, "process", "info", "sglang:30000: new process 4242"),
         (2000, "link", "warning", "connection lost: no answer for 10 s"),
-        (1959, "link", "info", "connected again after 41 s"),
-        (600, "alert", "error", "sglang:30000 stalled in serving, no progress for 1:00"),
+        (1959, "link", "info", "connected again; nothing was seen for 50 s"),
+        (600, "alert", "error", "sglang:30000 stalled in serving: no progress for 1:00"),
         (564, "recovery", "info", "sglang:30000 moved again after 1:36"),
     )  # fmt: skip
     return msgspec.structs.replace(

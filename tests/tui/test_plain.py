@@ -59,7 +59,13 @@ def test_a_moving_counter_is_told_now_and_then_only() -> None:
 def test_the_link_says_when_it_breaks_why_and_what_is_next() -> None:
     _, lost, back = told(states.capture(), states.lost(), states.capture())
     assert lost == ["connection lost: no answer for 10 s; next try in 8 s, then again and again"]
-    assert back == ["connected"]
+    assert back == ["connected again; nothing was seen for 51 s"], "as the list of events has it"
+    other = msgspec.structs.replace(
+        states.lost(), link=msgspec.structs.replace(states.lost().link, reason="refused")
+    )
+    assert told(states.lost(), other)[1] == [
+        "still not connected: refused; next try in 8 s, then again and again"
+    ], "one cut is one loss"
     assert told(states.refused())[0][0].startswith("no connection: the host key of gpubox changed")
 
 

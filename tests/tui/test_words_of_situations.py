@@ -94,7 +94,7 @@ def test_no_evidence_looks_as_if_it_were_missing_but_what_was_not_seen() -> None
     )
     marks = [evidence_mark(Reason(signal="a", value=value, age_s=None, says=says))[0] for says, value in said]
     assert marks == ["✖", "■", "✓", " ", "?"]
-    assert [plain(mark) for mark in marks] == ["X", "#", "v", " ", "?"]
+    assert [plain(mark) for mark in marks] == ["X", "#", "+", " ", "?"]
     assert all(cell_len(mark) == 1 for mark in marks)
 
 
@@ -207,10 +207,13 @@ def test_panels_fit_their_width_and_never_name_a_key_that_is_not_built() -> None
 
 def test_a_lost_link_says_since_when_why_and_what_is_tried_next() -> None:
     state = states.lost()
-    assert "connection lost 41 s ago (no answer for 10 s) — try 5 in 8 s   r now" in text_of(
+    assert "connection lost 41 s ago: no answer for 10 s — try 5 in 8 s   r now" in text_of(
         lost_row(state, 80)
     )
     assert "what is below is old" in text_of(lost_row(state, 120))
+    at_it = msgspec.structs.replace(state, link=msgspec.structs.replace(state.link, retry_at=None, attempt=5))
+    trying = text_of(lost_row(at_it, 120))
+    assert "— try 5 is under way   what is below" in trying, "no key is named that would change nothing"
     assert width_of(lost_row(state, 60)) <= 60
 
 

@@ -112,7 +112,7 @@ def test_each_way_of_not_getting_there_has_its_own_words_and_its_remedy() -> Non
     nowhere = told("ssh_no_address", "the name does not resolve", "did you mean gpubox?", "lost")
     assert "▲ there is no address for gpubox" in nowhere
     assert "→ did you mean gpubox?" in nowhere
-    assert "try 1 now" in nowhere
+    assert "try 1 is under way" in nowhere
     for words in (changed, denied, nowhere):
         assert "r   tries" in words
 

@@ -109,10 +109,10 @@ def _reason_rows(state: HostState, width: int, without: str) -> list[Row]:
 
 
 def retry_text(state: HostState) -> str:
-    """``try 4 in 8 s``, or ``try 4 now``."""
+    """``try 4 in 8 s``, or ``try 4 is under way``."""
     link = state.link
     if link.retry_at is None:
-        return f"try {max(1, link.attempt)} now"
+        return f"try {max(1, link.attempt)} is under way"
     return f"try {link.attempt + 1} in {say.age(max(0.0, link.retry_at - state.now))}"
 
 
@@ -122,12 +122,9 @@ def lost_row(state: HostState, width: int) -> Row:
     ago = f"{say.age(state.now - link.since)} ago" if link.since is not None else ""
     lost = Span(f" ▌ connection lost {ago}", "warn")
     reason = unnamed(state.target, link.sentence or "")
-    why = Span(f" ({reason})" if reason else "", "warn")
-    again = row(
-        Span(f" — {retry_text(state)}   ", "warn"),
-        key_span("conn.retry"),
-        Span(" now", "dim", "conn.retry"),
-    )
+    why = Span(f": {reason}" if reason else "", "warn")
+    hand = (Span("   "), key_span("conn.retry"), Span(" now", "dim", "conn.retry"))
+    again = row(Span(f" — {retry_text(state)}", "warn"), *(hand if link.retry_at is not None else ()))
     forms = (row(lost, why, again, dim("   what is below is old")), row(lost, why, again), row(lost, again))
     return next((form for form in forms if width_of(form) <= width), forms[-1])
 

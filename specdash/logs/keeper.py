@@ -5,11 +5,17 @@ Used by whatever feeds frames to the monitor, be it a live session or a replay.
 
 from __future__ import annotations
 
+from specdash.engines.grammar import Grammar
 from specdash.logs.buffer import LogBuffer
 from specdash.monitor.frames import Glimpse, Log
 from specdash.monitor.memory import Memory
 from specdash.monitor.ownpolls import strip
+from specdash.monitor.records import parse
 from specdash.monitor.words import PHASE_TITLES
+
+
+BANNER = 8
+"""Lines of a banner above the one with the version, at most."""
 
 
 class LogKeeper:
@@ -84,9 +90,26 @@ class LogKeeper:
             group = (milestone.role, milestone.phase, milestone.part)
             if milestone.event == "begin" and group not in earlier:
                 words = (PHASE_TITLES[milestone.phase], milestone.role if milestone.role == "draft" else None)
-                buffer.rule(milestone.line, "phase", " ".join(filter(None, (*words, milestone.part))))
+                line = milestone.line
+                if milestone.phase == "boot":
+                    line = _above_banner(buffer, line, server.read_so_far.grammar)
+                buffer.rule(line, "phase", " ".join(filter(None, (*words, milestone.part))))
             earlier.add(group)
         self._ruled[path] = len(milestones)
+
+
+def _above_banner(buffer: LogBuffer, line: int, grammar: Grammar) -> int:
+    """The first line of the banner in whose midst the engine says its version: those above say no word."""
+    first = max(buffer.first_line, line - BANNER)
+    while first < line <= buffer.lines and not _has_words(
+        parse(buffer.raw(line - 1), line - 1, grammar).text
+    ):
+        line -= 1
+    return line
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))
 
 
 def _our_ports(memory: Memory, path: str) -> tuple[int, ...]:

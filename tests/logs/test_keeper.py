@@ -7,8 +7,9 @@ from typing import Any
 from specdash.intake.rules import default_rules
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
-from specdash.monitor.frames import Glimpse, Log
+from specdash.monitor.frames import Glimpse, Log, Processes
 from specdash.monitor.observe import start
+from tests.monitor.frames_of import hello, process, run
 
 PATH = "/var/log/server.log"
 
@@ -55,3 +56,20 @@ def test_a_file_that_is_cut_while_its_backlog_comes_ends_the_glimpse() -> None:
     assert seen(keeper) == ["a", "new"]
     keeper.forget(PATH)
     assert keeper.at(PATH) is None
+
+
+def test_the_rule_of_the_boot_stands_above_the_banner_and_not_in_its_midst() -> None:
+    prefix = "(APIServer pid=7) INFO 11-30 05:11:35 [api_utils.py:347] "
+    banner = (
+        "", "       █     █     █▄   ▄█", " ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.32.0",
+        "  █▄█▀ █     █     █     █  model   /models/tiny", "   ▀▀  ▀▀▀▀▀ ▀▀▀▀▀ ▀     ▀", "",
+    )  # fmt: skip
+    text = "a line of a library before it\n" + "".join(f"{prefix}{line}\n" for line in banner)
+    frame = log(text, 0, len(text.encode()), break_="start")
+    table = Processes(at=99.0, list=(process(100, 1, "vllm", "serve", "m", out=PATH, err=PATH),))
+    before = run(hello(98.0), table)
+    keeper = LogKeeper()
+    keeper.keep(frame, before, run(frame, memory=before))
+    buffer = keeper.at(PATH)
+    assert buffer is not None
+    assert [(line, text) for line, _, _, text in buffer.rules] == [(2, "boot")]

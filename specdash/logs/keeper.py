@@ -13,7 +13,6 @@ from specdash.monitor.ownpolls import strip
 from specdash.monitor.records import parse
 from specdash.monitor.words import PHASE_TITLES
 
-
 BANNER = 8
 """Lines of a banner above the one with the version, at most."""
 

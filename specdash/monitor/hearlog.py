@@ -119,5 +119,13 @@ def _for_log(memory: Memory, path: str, take: Callable[[ServerMemory], ServerMem
         return memory
     living = [server for server in writers if server.gone_at is None] or writers
     newest = max(living, key=lambda server: server.family.main.started)
-    servers = tuple(take(server) if server is newest else server for server in memory.servers)
+    heard = take(newest)
+    error = heard.source.error
+
+    def told(server: ServerMemory) -> ServerMemory:
+        """That it cannot be read is so for all who name it."""
+        stale = server.source.path == path and server.source.error != error
+        return replace(server, source=replace(server.source, error=error)) if stale else server
+
+    servers = tuple(heard if server is newest else told(server) for server in memory.servers)
     return replace(memory, servers=servers)

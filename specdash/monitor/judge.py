@@ -93,6 +93,8 @@ def _silent_log(memory: ServerMemory) -> Iterator[Reason]:
         value = source.error or source.says
     elif source.behind:
         value = "it is being read"
+    elif source.size is None:
+        value = f"waiting for {source.path}"
     elif not reading.lines:
         value = "empty so far"
     elif reading.lines == reading.earlier:

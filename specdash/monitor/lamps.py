@@ -125,6 +125,8 @@ def _log_lamp(memory: ServerMemory, *, serves: bool) -> Lamp:
         return Lamp(name="log", says="no", value="could not bind its port: a ready line is not believed")
     if reading.ready_line is not None:
         return Lamp(name="log", says="yes", value=f"ready line {reading.ready_line}")
+    if memory.source.error is not None:
+        return Lamp(name="log", says="unknown", value=memory.source.error)
     if serves and not memory.source.behind:
         return Lamp(name="log", says="unknown", value="no ready line seen")
     return Lamp(name="log", says="waiting", value="no ready line yet")

@@ -35,6 +35,11 @@ class LogSource(msgspec.Struct, frozen=True, kw_only=True):
     behind: bool = False
     """It was there when it was looked for, and is not read to its end yet: what was read may be long past."""
 
+    @property
+    def told(self) -> str:
+        """Where it goes, and why it cannot be read: ``/x.log (as given): no such file``."""
+        return f"{self.says}: {self.error}" if self.error else self.says
+
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True):
     """One worker of a server."""

@@ -87,7 +87,7 @@ def describe_server(server: Server, now: float, target: str = "TARGET", which: s
         )
         yield "  " + "   ".join(f"{name} {value:{form}}" for name, value, form in told if value is not None)
     if server.log:
-        yield f"  log {server.log.error or server.log.says}"
+        yield f"  log {server.log.told}"
     yield _who(server, now)
 
 

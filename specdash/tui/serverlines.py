@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.glyphs import state_name
-from specdash.monitor.serverparts import Lamp, RailItem, Step
+from specdash.monitor.serverparts import Lamp, LogSource, RailItem, Step
 from specdash.monitor.signs import folded, in_words, until_stalled
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
@@ -37,6 +37,7 @@ class ServerLines:
         yield from _marks(old, server)
         yield from _parts(old, server)
         yield from self._counter(old, state, server)
+        yield from _log(old.log, server.log)
         yield from _lamps(old.lamps, server.lamps)
         if state_name(old) != state_name(server):
             yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
@@ -67,6 +68,7 @@ def _found(server: Server, typed: str) -> Iterator[str]:
     about = " · ".join(fact for fact in facts if fact)
     pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
     yield f"found, {pid}, {about}; {state_name(server)}: {server.truth}"
+    yield from _log(None, server.log)
     yield from _lamps((), server.lamps)
     if server.verdict.word in GRAVE or server.state == "unknown":
         yield from _reasons(server.verdict.reasons)
@@ -94,6 +96,13 @@ def _parts(old: Server, server: Server) -> Iterator[str]:
 
 def _took(item: RailItem | Step) -> str:
     return f" after {say.age(item.took_s)}" if item.mark == "done" and item.took_s is not None else ""
+
+
+def _log(old: LogSource | None, new: LogSource | None) -> Iterator[str]:
+    """Its log cannot be read, or can be by now."""
+    before, now = (one.error if one is not None else None for one in (old, new))
+    if new is not None and before != now:
+        yield f"log {new.told}" if now else f"log {new.says}: it can be read now"
 
 
 def _lamps(old: tuple[Lamp, ...], new: tuple[Lamp, ...]) -> Iterator[str]:

@@ -10,10 +10,11 @@ import msgspec
 import pytest
 
 from specdash.monitor.alerts import about
-from specdash.monitor.frames import Link, Log
+from specdash.monitor.frames import Link, Log, LogState
 from specdash.monitor.memory import Memory
 from specdash.monitor.state import Server
-from tests.monitor.frames_of import hello, http, log, only_server, processes, run, server, tick
+from specdash.tui.plain import Narrator
+from tests.monitor.frames_of import LOG, hello, http, log, only_server, process, processes, run, server, tick
 from tests.monitor.good_start import ARGS, DIST, LOADED, READY
 
 SERVED = ARGS + DIST + LOADED + READY
@@ -205,3 +206,21 @@ def test_why_nothing_is_known_of_a_server_whose_log_is_older_than_it_is_said() -
         f"{many} lines, all older than this process: none of its own yet"
     )
     assert "no line of its own in its log yet" in seen.truth
+
+
+def test_a_log_that_cannot_be_read_is_said_of_every_server_that_names_it_and_of_none_once_it_can() -> None:
+    table = server()
+    other = [process(one.pid + 200, 1 if one.ppid == 1 else 300, *one.argv, sid=300) for one in table]
+    other[0] = msgspec.structs.replace(other[0], out=LOG, err=LOG, started=5.0)
+    waiting = run(hello(), processes(10.0, *table, *other), tick(11.0))
+    lost = run(LogState(at=12.0, path=LOG, error="no such file"), tick(12.5), memory=waiting)
+    for one in lost.picture.servers:
+        assert one.log is not None
+        assert one.log.told.endswith(": no such file")
+        assert [lamp.value for lamp in one.lamps if lamp.name == "log"] == ["no such file"]
+    found = run(log(13.0, "hello\n", start_=True), tick(13.5), memory=lost)
+    assert [one.log.error for one in found.picture.servers if one.log] == [None, None]
+    narrator = Narrator()
+    heard = [line for one in (waiting, lost, found) for line in narrator.tell(one.picture)]
+    assert sum("no such file" in line and ": log " in line for line in heard) == 2
+    assert sum("it can be read now" in line for line in heard) == 2

@@ -41,8 +41,8 @@ class ServerLines:
         yield from _lamps(old.lamps, server.lamps)
         if state_name(old) != state_name(server):
             yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
-            if server.state == "unknown":
-                yield from _reasons(server.verdict.reasons)
+        if server.state == "unknown" and _said(old.verdict) != _said(server.verdict):
+            yield from _reasons(server.verdict.reasons)  # not before its log was looked at, which may tell
         if old.verdict.word != server.verdict.word:
             yield from _verdict(old.verdict, server)
         yield from _diagnoses(old.diagnoses, server.diagnoses, state.typed)
@@ -70,7 +70,8 @@ def _found(server: Server, typed: str) -> Iterator[str]:
     yield f"found, {pid}, {about}; {state_name(server)}: {server.truth}"
     yield from _log(None, server.log)
     yield from _lamps((), server.lamps)
-    if server.verdict.word in GRAVE or server.state == "unknown":
+    unread = server.log is None or server.log.path is None
+    if server.verdict.word in GRAVE or (unread and server.state == "unknown"):
         yield from _reasons(server.verdict.reasons)
     yield from _diagnoses((), server.diagnoses, typed)
 
@@ -121,6 +122,10 @@ def _verdict(old: Verdict, server: Server) -> Iterator[str]:
         yield from _reasons(new.reasons)
     elif old.word == "suspect":
         yield f"verdict {new.word}: it moves again" if new.word == "working" else f"verdict {new.word}"
+
+
+def _said(verdict: Verdict) -> list[tuple[str, str]]:
+    return [(one.signal, one.value) for one in verdict.reasons]
 
 
 def _reasons(reasons: tuple[Reason, ...]) -> Iterator[str]:

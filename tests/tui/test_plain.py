@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 from click.testing import CliRunner
 
-from specdash.monitor.documents import Progress
+from specdash.monitor.documents import Progress, Reason, Verdict
 from specdash.monitor.serverparts import Step
 from specdash.monitor.state import Alert, HostState
 from specdash.operations.which import Wanted
@@ -67,6 +67,19 @@ def test_the_link_says_when_it_breaks_why_and_what_is_next() -> None:
         "still not connected: refused; next try in 8 s, then again and again"
     ], "one cut is one loss"
     assert told(states.refused())[0][0].startswith("no connection: the host key of gpubox changed")
+
+
+def test_why_nothing_is_known_is_told_once_its_log_was_looked_at() -> None:
+    def unread(value: str) -> HostState:
+        reason = Reason(signal="log", value=value, age_s=None, says="unknown")
+        verdict = Verdict(word="unknown", since_s=None, limit_s=None, reasons=(reason,))
+        seen = msgspec.structs.replace(states.loading().servers[0], state="unknown", verdict=verdict)
+        return msgspec.structs.replace(states.loading(), servers=(seen,))
+
+    found, looked, same = told(unread("not come yet"), unread("empty so far"), unread("empty so far"))
+    assert not [line for line in found if "because log" in line]
+    assert looked == ["sglang:30000: because log: empty so far"]
+    assert same == []
 
 
 def test_trying_again_in_vain_is_said_once() -> None:

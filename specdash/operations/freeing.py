@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from specdash.monitor.baseline import baseline_mib
+from specdash.monitor.baseline import DEFAULT_MIB, baseline_mib
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.context import Context
 from specdash.operations.work import Free, Outcome
@@ -32,6 +32,19 @@ def key_of(gpu: Gpu) -> str:
 def ceiling_mib(gpu: Gpu) -> int:
     """Up to how much used memory counts as clean: the idle baseline and 128 MiB."""
     return baseline_mib(gpu.card, gpu.baseline_mib) + ABOVE_BASELINE_MIB
+
+
+def limit(gpus: Sequence[Gpu]) -> str:
+    """Up to how much may be in use, and where that comes from: it is another before a card was seen idle."""
+    most = sorted({ceiling_mib(gpu) for gpu in gpus})
+    if len(most) > 1:
+        return (
+            f"at most {most[0]} to {most[-1]} MiB in use (what each shows idle + {ABOVE_BASELINE_MIB} spare)"
+        )
+    learned = bool(gpus) and all(gpu.baseline_mib is not None for gpu in gpus)
+    ceiling = most[0] if most else DEFAULT_MIB["v2"] + ABOVE_BASELINE_MIB
+    idle = f"{ceiling - ABOVE_BASELINE_MIB} idle, {'as seen' if learned else 'assumed'},"
+    return f"at most {ceiling} MiB in use ({idle} + {ABOVE_BASELINE_MIB} spare)"
 
 
 def is_clean(gpu: Gpu) -> bool | None:

@@ -8,12 +8,11 @@ from specdash.engines.loader import GENERIC
 from specdash.engines.schema import Rung, Stop
 from specdash.errors import SpecdashError
 from specdash.intake.rules import default_rules
-from specdash.monitor.baseline import DEFAULT_MIB
 from specdash.monitor.servers import SHELLS
 from specdash.monitor.state import HostState, Server
 from specdash.operations import ladder
 from specdash.operations.acts import Acts, Hands
-from specdash.operations.freeing import ABOVE_BASELINE_MIB, ceiling_mib, chosen, indexes, key_of
+from specdash.operations.freeing import chosen, indexes, key_of, limit
 from specdash.operations.plan import Plan, Step
 from specdash.operations.replies import Member, Row
 from specdash.operations.rules import Rules, guard, make
@@ -21,6 +20,8 @@ from specdash.operations.scrub import argv_without_secrets
 from specdash.operations.sight import Sight, look, titles
 from specdash.operations.work import Free, Manage, Signal, Sweep, Target
 
+NOT_ENDED = " if not ended by then"
+"""Of a step that kills whom the one before has asked to end."""
 _SETTLE_S = 1.0
 _STATES = {"T": "stopped", "t": "stopped", "D": "waits in the kernel", "Z": "dead"}
 
@@ -52,8 +53,11 @@ def stop_steps(state: HostState, sight: Sight, *, forced: Sequence[str] = ()) ->
         yield _manager_step(sight)
     orphaned = sight.orphaned(titles())
     which = ladder.condition(sight.server, sight.family.members, orphaned=orphaned)
+    asked = False
     for rung in ladder.rungs(_ladders(sight.server.engine), which):
-        yield from _rung_step(sight, rung)
+        for step in _rung_step(sight, rung, asked=asked):
+            yield step
+            asked = asked or rung.signal != "KILL"
     cards = cards_of(state, sight)
     if cards:
         yield free_step(state, cards)
@@ -75,7 +79,8 @@ def _manager_step(sight: Sight) -> Step:
     )
 
 
-def _rung_step(sight: Sight, rung: Rung) -> Iterator[Step]:
+def _rung_step(sight: Sight, rung: Rung, *, asked: bool) -> Iterator[Step]:
+    """``asked``: a step before it asks them to end, so this one is for those who have not."""
     if rung.to == "group" and rung.signal == "KILL":
         work = Sweep(seeds=sight.seeds, run=sight.run, settle_s=_SETTLE_S if sight.manager else 0.0)
         lines = [f"SIGKILL {line(member)}" for member in sight.living]
@@ -91,9 +96,10 @@ def _rung_step(sight: Sight, rung: Rung) -> Iterator[Step]:
     if wait:
         preview.append(f"wait up to {wait:.0f} s for it to end")
     says = f" ({rung.says})" if rung.says else ""
-    verb = "ask" if rung.signal != "KILL" else "kill"
+    who = _who(rung, aimed)
+    title = f"ask {who} to end" if rung.signal != "KILL" else f"kill {who}{NOT_ENDED if asked else ''}"
     yield Step(
-        title=f"{verb} {_who(rung, aimed)}{' to end' if verb == 'ask' else ''}{says}",
+        title=f"{title}{says}",
         risk="hard",
         work=Signal(signal=rung.signal, targets=targets, wait_s=wait, watch=_watched(sight, rung, targets)),
         preview=tuple(preview),
@@ -137,12 +143,11 @@ def cards_of(state: HostState, sight: Sight) -> tuple[str, ...]:
 def free_step(state: HostState, cards: Sequence[str]) -> Step:
     """The verification: memory is back on every card."""
     gpus = chosen(state, cards)
-    ceiling = max(map(ceiling_mib, gpus), default=DEFAULT_MIB["v2"] + ABOVE_BASELINE_MIB)
     return Step(
         title=f"verify that GPU {indexes(gpus) or 'memory'} {'is' if len(gpus) < 2 else 'are'} clean",
         risk="read",
         work=Free(cards=tuple(cards)),
-        preview=(f"no owner and at most {ceiling} MiB in use, in two samples; waits while memory falls",),
+        preview=(f"no owner and {limit(gpus)}, in two samples; waits while memory falls",),
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from specdash.operations.freeing import Watch
+import msgspec
+import pytest
+
+from specdash.operations.freeing import Watch, limit
 from tests.monitor.frames_of import gpus, hello, picture
 
 
@@ -14,3 +17,19 @@ def test_a_card_that_is_clean_at_the_first_look_is_not_said_to_be_freeing_nothin
     assert watch.look(once, 11.0) == ("freeing", "GPU 1 clean at the first look, a second one follows")
     twice = picture(hello(), gpus(3.0, 0.0, 0.0, owned=False))
     assert watch.look(twice, 12.0) == ("clean", "GPU 0, 1 clean: at most 0 MiB in use, no owner")
+
+
+@pytest.mark.parametrize(
+    ("idle", "words"),
+    [
+        ((None, None), "at most 192 MiB in use (64 idle, assumed, + 128 spare)"),
+        ((4, 4), "at most 132 MiB in use (4 idle, as seen, + 128 spare)"),
+        ((4, None), "at most 132 to 192 MiB in use (what each shows idle + 128 spare)"),
+    ],
+)
+def test_the_limit_of_a_clean_card_says_what_it_depends_on(
+    idle: tuple[int | None, int | None], words: str
+) -> None:
+    cards = picture(hello(), gpus(1.0, 0.0, 0.0, owned=False)).gpus
+    seen = [msgspec.structs.replace(gpu, baseline_mib=mib) for gpu, mib in zip(cards, idle, strict=True)]
+    assert limit(seen) == words

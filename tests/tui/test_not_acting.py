@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from textual.widgets import Button
+
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.plan import PlanDialog
 from tests.operations.fakehost import sglang
@@ -43,6 +45,22 @@ async def test_under_watch_a_key_that_acts_says_that_it_does_not_and_so_does_unl
         await pilot.press("enter")
         await until(pilot, " the command line said --watch: nothing can be done")
         assert source.unlocked == 0
+
+
+async def test_where_nothing_is_to_be_cleaned_no_steps_are_listed_and_the_only_button_closes(
+    tmp_path: Path, make_app: Make
+) -> None:
+    app = make_app(HostSource(serving(), tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        await pilot.press("C")
+        text = await until(pilot, "there is nothing to clean: no owner is found")
+        assert "in this order" not in text
+        assert "enter closes" in text
+        assert [str(button.label) for button in app.screen.query(Button)] == ["Close"]
+        await pilot.press("enter")
+        await settle(pilot)
+        assert app.screen is board
 
 
 async def test_what_the_profile_locks_is_unlocked_by_name_and_every_key_says_so(

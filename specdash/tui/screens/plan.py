@@ -128,11 +128,20 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
         return [*parts, Words(self._after)]
 
     @property
+    def _nothing(self) -> bool:
+        """Nothing would be changed, and nothing can be decided: it is only to be read."""
+        idle = not any(step.risk != "read" for step in self.plan.steps)
+        return idle and bool(self.plan.refusal) and not (self.offer.options or self.offer.also)
+
+    @property
     def _heading(self) -> str:
         return HEADINGS[self.offer.about]
 
     def _before(self, width: int) -> list[Row]:
         out = warning_rows(self.plan, width)
+        if self._nothing:
+            out += [row(Span(line, "strong")) for line in wrap(str(self.plan.refusal), width)]
+            return out
         if self.plan.refusal and self.offer.about == "owners":
             out += [row(Span(line, "bad")) for line in wrap(f"✖ {self.plan.refusal}", width)]
         elif self.plan.refusal and not self.offer.options:
@@ -141,7 +150,7 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
 
     def _after(self, width: int) -> list[Row]:
         lead: list[Row] = [()] if self.offer.options else []
-        out = [*lead, row(dim("in this order:")), *step_rows(self.plan, width)]
+        out = [] if self._nothing else [*lead, row(dim("in this order:")), *step_rows(self.plan, width)]
         if self.offer.left_alone:
             out += [(), row(dim("left alone:"))]
             for line in self.offer.left_alone:
@@ -152,6 +161,8 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
         return out
 
     def _foot(self) -> list[Widget]:
+        if self._nothing:
+            return [Horizontal(Button("Close", id="cancel", compact=True), classes="buttons")]
         parts: list[Widget] = []
         if self._trouble:
             trouble = self._trouble
@@ -189,6 +200,8 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
     def _keys(self, width: int) -> str:
         """What is to come of the plan, and the keys: a small screen has 70 cells for both."""
         more = lines_below(self.query_one("#plan-body"))
+        if self._nothing:
+            return " · ".join(filter(None, (more, "enter closes")))
         keys = f"{'space ticks' if self.offer.options else 'tab next'} · enter presses · esc cancels"
         whole = " · ".join(filter(None, (more, "nothing is changed yet", keys)))
         return whole if not more or len(whole) <= width - 4 else f"{more} · {keys}"

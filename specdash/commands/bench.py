@@ -54,7 +54,7 @@ def command(target: str, **given: Any) -> None:
 
     The load and what it costs is shown first. Ctrl-C stops it in order: nothing stays on the server, and what
     was measured is kept as a partial run. Repeat it five times to get an interval; specdash compare lays
-    variants side by side. Exit code 1: a run does not count, or nothing could be measured.
+    variants side by side. Exit code 1: a run does not count or was not kept, or none was made.
 
     \b
     Examples:
@@ -217,7 +217,7 @@ async def carry_out(
     _tell_end(runs, keeper.known(), as_document=given["json"])
     if trouble is not None:
         raise trouble
-    return EXIT_FAILED if not runs or any(run.trouble for run in runs) else 0
+    return EXIT_FAILED if not runs or any(run.trouble or run.id is None for run in runs) else 0
 
 
 def _tell_end(runs: Sequence[Measured], known: Sequence[Measured], *, as_document: bool) -> None:

@@ -290,7 +290,7 @@ def test_without_a_history_it_is_said_before_anything_is_asked_and_the_figures_a
     place().parent.mkdir(parents=True, exist_ok=True)
     place().write_bytes(b"no history " * 999)
     code, out, err = do(Scripted(good_run()))
-    assert code == 0
+    assert code == 1, "a script that goes on to compare finds nothing"
     assert err.index("nothing of this will be kept: ") < err.index("a run that is not kept: 1 stream")
     assert "history.db is damaged" in err
     assert out.splitlines()[2].split()[:2] == ["baseline", "1"]

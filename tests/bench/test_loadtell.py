@@ -7,10 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 
 from specdash.agent.loadtell import UNHEARD, Listened, Watch
+from specdash.bench.spreads import spread
 
 
 class Loop:
@@ -81,3 +83,21 @@ def test_how_many_tokens_a_chunk_holds_is_known_from_the_warm_up_on(loop: Loop) 
     assert tick["tokens_by"] == "usage"
     assert tick["tok_s"] == pytest.approx(60, rel=0.1)
     assert "ttft_ms" not in tick, "but no latency is taken from it"
+
+
+def test_the_first_token_is_told_while_it_runs_as_it_will_be_kept(loop: Loop) -> None:
+    """Of two requests the slower one alone would be told, and their middle kept a moment later."""
+    lines: list[dict[str, Any]] = []
+    phase = SimpleNamespace(
+        name="run", chunks=0, live=(), queued=0, total=4, done=2, failed=0, left_s=lambda now: None
+    )
+    watch = Watch(cast(Any, loop), cast(Any, SimpleNamespace(line=lines.append)))
+    watch.follow(cast(Any, phase))
+    for first in (0.045, 0.377):
+        one = {"phase": "run", "tokens": 20, "chunks": 20, "sent": 0.0, "first": first, "last": 1.0}
+        watch.take(cast(Any, SimpleNamespace(record=Mock(return_value=one))), None)
+    loop.until(1.2)
+    kept = spread((0.045, 0.377))
+    (tick,) = [line for line in lines if line.get("event") == "tick"]
+    assert kept is not None
+    assert tick["ttft_ms"] == pytest.approx(kept.p50) == pytest.approx(211.0)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
@@ -13,18 +15,22 @@ from specdash.tui.chart import plain_cell
 _PLAIN = {
     "╭": "+", "╮": "+", "╰": "+", "╯": "+", "─": "-", "│": "|", "┤": "|", "┼": "+", "━": "=", "▌": ">",
     "▇": "#", "▁": ".", "▂": ".", "▃": ":", "▄": "=", "▅": "+", "▆": "*", "█": "#", "▰": "#", "▱": ".",
-    "▚": "%", "≥": ">",
-    "✓": "v", "◐": "~", "○": "o", "●": "*", "✖": "X", "▲": "!", "■": "#", "◌": "?", "◀": "<", "▸": ">",
+    "▚": "%", "≠": "!",
+    "✓": "+", "◐": "~", "○": "o", "●": "*", "✖": "X", "▲": "!", "■": "#", "◌": "?", "◀": "<", "▸": ">",
     "◆": "*", "⇣": "v", "‖": "=", "→": ">", "…": "~", "·": "-", "–": "-", "—": "-", "Σ": "S", "×": "x",
-    "°": "'", "≠": "!", "↓": "v", "↑": "^", "←": "<", "☐": "o", "☑": "v",
-    "Δ": "d", "±": "~", "≤": "<", "−": "-", "“": '"', "”": '"', "§": "$",
+    "°": "'", "↓": "v", "↑": "^", "←": "<", "☐": "o", "☑": "+",
+    "Δ": "d", "±": "~", "−": "-", "“": '"', "”": '"', "§": "$",
 }  # fmt: skip
+_PAIRS = {"≤": "<=", "≥": ">="}
+"""Two characters: they take the blank beside them, for one alone would mean something else."""
+_PAIRED = re.compile("([≤≥]) | ([≤≥])")
 
 
 def plain(text: str) -> str:
     """The text in ASCII; what has no likeness becomes ``?``, as wide as it was."""
     if text.isascii():
         return text
+    text = _PAIRED.sub(lambda found: _PAIRS[found[1] or found[2]], text)
     return "".join(_plain(char) for char in text)
 
 
@@ -33,7 +39,7 @@ def _plain(char: str) -> str:
         return char
     if 0x2800 <= ord(char) <= 0x28FF:
         return plain_cell(char)
-    return _PLAIN.get(char, "?" * cell_len(char))
+    return _PLAIN.get(char, _PAIRS.get(char, "?" * cell_len(char))[: cell_len(char)])
 
 
 class AsciiFilter(LineFilter):

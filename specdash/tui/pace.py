@@ -67,22 +67,36 @@ class Speed:
     """How fast the clock of a host turns, seen against ours: only a simulated one differs."""
 
     WINDOW_S = 8.0
-    LEAST_S = 3.0
+    LEAST_S = 6.0
+    SWAY = 0.3
+    """What is seen of a steady clock differs by such a share: its pictures come by the second."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._seen: dict[str, list[tuple[float, float]]] = {}
+        self._told: dict[str, int] = {}
 
     def of(self, state: HostState) -> int | None:
-        """So many times as fast as ours; None where that is ours, or cannot be said yet."""
+        """So many times as fast as ours; None where that is ours, or it was not steady for long enough."""
         if state.host is None or not state.host.simulated:
             return None
-        ours = self._clock()
-        seen = [pair for pair in self._seen.get(state.target, []) if ours - pair[0] <= self.WINDOW_S]
-        self._seen[state.target] = [*seen, (ours, state.now)]
-        if not seen or ours - seen[0][0] < self.LEAST_S:
+        now = (self._clock(), state.now)
+        kept = [pair for pair in self._seen.get(state.target, []) if now[0] - pair[0] <= self.WINDOW_S]
+        seen = self._seen[state.target] = [*kept, now]
+        if now[0] - seen[0][0] < self.LEAST_S:
             return None
-        rate = (state.now - seen[0][1]) / (ours - seen[0][0])
-        step = 5 if rate >= 10 else 1  # a number that trembles would only disturb
-        times = step * round(rate / step)
-        return times if times >= 2 else None
+        rate, told = _rate(seen[0], now), self._told.get(state.target, 1)
+        if abs(rate - told) > self.SWAY * told:
+            half = next(pair for pair in seen if now[0] - pair[0] <= (now[0] - seen[0][0]) / 2)
+            before, since = _rate(seen[0], half), _rate(half, now)
+            if abs(before - since) > self.SWAY * max(before, since):
+                return None  # between two speeds any number would be made up
+            step = 5 if rate >= 10 else 1
+            told = self._told[state.target] = max(1, step * round(rate / step))
+        return told if told >= 2 else None
+
+
+def _rate(one: tuple[float, float], other: tuple[float, float]) -> float:
+    """Seconds of theirs for each of ours."""
+    ours = other[0] - one[0]
+    return (other[1] - one[1]) / ours if ours > 0 else 0.0

@@ -13,10 +13,10 @@ from specdash.monitor.words import Severity
 from specdash.tui.app import terminal_title
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.alerts import alert_row
-from tests.tui.test_planrows import plan, step
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle, until
+from tests.tui.test_planrows import plan, step
 
 
 @pytest.mark.parametrize("starts", [True, False])
@@ -130,3 +130,26 @@ async def test_good_news_is_not_snoozed(make_app: Make) -> None:
         await pilot.press("X")
         await until(pilot, "nothing is wrong: there is nothing to snooze")
         assert source.snoozed == []
+
+
+async def test_a_server_that_is_well_names_what_one_would_do_next_and_a_dead_one_is_not_killed(
+    make_app: Make,
+) -> None:
+    source = fakes.source(states.serving())
+    desk = SimpleNamespace(running=False, plan=None)
+    source.operations = SimpleNamespace(
+        desk=desk, cut_off=lambda: None, variants=(), starts=lambda server: True
+    )
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "-5 pane  B bench  / find  f follow  K kill  R restart" in screen_lines(app)[-1]
+        await pilot.resize_terminal(80, 24)
+        await settle(pilot)
+        assert "-5 pane  B bench  / find  f follow" in screen_lines(app)[-1]
+        await pilot.resize_terminal(120, 40)
+        source.set(states.crashed())
+        await settle(pilot)
+        keys = screen_lines(app)[-1]
+        assert "R restart" in keys
+        assert "K kill" not in keys

@@ -14,6 +14,7 @@ from specdash.tui.screens import telling
 from specdash.tui.screens.runs import RunsScreen
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
+from specdash.tui.widgets.steps import StepsPane
 from tests.tui import fakes, pieces, states
 from tests.tui.conftest import Make
 from tests.tui.logs import CRASH_LINES, LOG_LINES
@@ -307,6 +308,42 @@ async def test_on_a_narrow_screen_the_steps_are_a_key_away(make_app: Make) -> No
         await settle(pilot)
         assert "─ steps" in screen_text(app)
         assert "◐ CUDA graphs captured" in screen_text(app)
+
+
+async def test_a_pane_alone_for_want_of_room_says_so_and_stands_beside_the_others_where_there_is_room(
+    make_app: Make,
+) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        board = await settle(pilot)
+        await pilot.press("3")
+        await settle(pilot)
+        assert (board.zoomed, "z all panes" in screen_lines(app)[-1]) == ("side", True)
+        await pilot.resize_terminal(70, 24)
+        await settle(pilot)
+        assert board.zoomed == "side", "still no room"
+        await pilot.resize_terminal(200, 50)
+        await settle(pilot)
+        assert board.zoomed is None
+        assert isinstance(board.focused, StepsPane)
+        assert "z zoom" in screen_lines(app)[-1]
+        await pilot.press("z")
+        await pilot.resize_terminal(120, 40)
+        await settle(pilot)
+        assert board.zoomed == "side", "what was asked for stays"
+
+
+async def test_while_a_search_is_on_the_keys_to_the_next_hit_are_named(make_app: Make) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        assert "n next" not in screen_lines(app)[-1]
+        await pilot.press("slash", *"TP", "enter")
+        await settle(pilot)
+        assert "n next  N previous" in screen_lines(app)[-1]
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "n next" not in screen_lines(app)[-1]
 
 
 async def test_help_opens_and_closes_and_the_palette_names_servers_and_themes(make_app: Make) -> None:

@@ -131,7 +131,10 @@ def test_the_clock_of_a_made_up_host_is_told_as_so_many_times_ours() -> None:
     for _ in range(6):
         state, told = after(1, theirs=31, state=state)
     assert told == 30
+    heard = set()
     for _ in range(10):
         state, told = after(1, theirs=1, state=state)
+        heard.add(told)
+    assert heard == {30, None}, "no number between two speeds"
     assert told is None, "it turns as ours does"
     assert Speed(lambda: ours[0]).of(states.serving()) is None

@@ -19,8 +19,9 @@ from specdash.tui.widgets.choices import strip_rows
 from specdash.tui.widgets.glyphs import evidence_mark
 from specdash.tui.widgets.header import header_row
 from specdash.tui.widgets.linkpanels import link_panel, lost_row, over_row
+from specdash.tui.widgets.noserver import SOON_S
 from specdash.tui.widgets.sentence import sentence_rows
-from specdash.tui.widgets.situation import SOON_S, panel_for
+from specdash.tui.widgets.situation import panel_for
 from tests.tui import pieces, states
 from tests.tui.words import STATES, WIDTHS, first, lines, panel
 
@@ -96,6 +97,11 @@ def test_no_evidence_looks_as_if_it_were_missing_but_what_was_not_seen() -> None
     assert marks == ["✖", "■", "✓", " ", "?"]
     assert [plain(mark) for mark in marks] == ["X", "#", "+", " ", "?"]
     assert all(cell_len(mark) == 1 for mark in marks)
+
+
+def test_in_ascii_at_most_stays_at_most_and_the_line_as_long_as_it_was() -> None:
+    for told, seen in (("≤ 40.0 s", "<=40.0 s"), ("p90 ≥5 s", "p90>=5 s"), ("≤", "<")):
+        assert plain(told) == seen
 
 
 def test_a_crash_shows_root_cause_rank_line_victims_and_remedy() -> None:

@@ -22,7 +22,7 @@ from specdash.tui.pace import Pace, Speed
 from specdash.tui.paint import Row
 from specdash.tui.screens.detail import detail, detail_of_line
 from specdash.tui.screens.dialogs import ConfirmDialog
-from specdash.tui.screens.handlers import HANDLERS
+from specdash.tui.screens.handlers import HANDLERS, make_room
 from specdash.tui.screens.keysnow import keys_now
 from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Live
@@ -38,9 +38,9 @@ from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.logprompt import LogPrompt
 from specdash.tui.widgets.panel import Banner, PanelPane
+from specdash.tui.widgets.panelrows import Panel
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
-from specdash.tui.widgets.situation import Panel
 from specdash.tui.widgets.steps import StepsPane
 
 if TYPE_CHECKING:
@@ -86,6 +86,8 @@ class Dashboard(Subject):
         self.acting = Acting(self)
         self.measuring: Measuring = Measuring(self)
         self.listing: Listing = Listing(self)
+        self.crowded = False
+        """The pane that is alone is so because the screen has no room for it beside others."""
         self._dirty = True
         self._pace = pace or Pace()
         self._speed = Speed()
@@ -135,6 +137,7 @@ class Dashboard(Subject):
         """Other widths have other words."""
         if event.size == self.app.size:
             self.call_after_refresh(self.apply)
+            self.call_after_refresh(make_room, self)
 
     def _changed(self) -> None:
         self._dirty = True
@@ -224,8 +227,9 @@ class Dashboard(Subject):
         self.post_message(self.Chosen(choice.host))
         self.apply()
 
-    def zoom(self, pane: str | None) -> None:
-        """Show one pane alone; None shows all of them."""
+    def zoom(self, pane: str | None, *, crowded: bool = False) -> None:
+        """Show one pane alone; None shows all of them. ``crowded``: only for want of room beside others."""
+        self.crowded = crowded
         for name in ZOOMS:
             self.set_class(name == pane, f"-zoom-{name}")
         self.apply()

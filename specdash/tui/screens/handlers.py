@@ -95,9 +95,12 @@ def _page(part: float) -> Callable[[Dashboard], None]:
     return handler
 
 
+_PANES: Final = {"gpu": "#gpu", "log": "#log", "side": "#steps"}
+
+
 def _pane(name: str) -> Callable[[Dashboard], None]:
     def handler(board: Dashboard) -> None:
-        widget = board.query_one({"gpu": "#gpu", "log": "#log", "side": "#steps"}[name])
+        widget = board.query_one(_PANES[name])
         if board.zoomed and board.zoomed != name:
             board.zoom(None)
         if widget.region and board.zoomed in (None, name):
@@ -111,8 +114,16 @@ def _pane(name: str) -> Callable[[Dashboard], None]:
 def _show_pane(board: Dashboard, widget: Widget, name: str) -> None:
     """Focus a pane; one that has no place in this layout is shown alone."""
     if not widget.region:
-        board.zoom(name)
+        board.zoom(name, crowded=True)
     widget.focus()
+
+
+def make_room(board: Dashboard) -> None:
+    """On a screen of another size: a pane that was alone for want of room stands beside the others again."""
+    name = board.zoomed
+    if name is not None and board.crowded:
+        board.zoom(None)
+        board.call_after_refresh(_show_pane, board, board.query_one(_PANES[name]), name)
 
 
 def _zoom(board: Dashboard) -> None:

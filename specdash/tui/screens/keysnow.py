@@ -10,6 +10,7 @@ from specdash.monitor.state import Alert
 from specdash.operations.plan import Plan
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.footer import Moment
+from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.steps import StepsPane
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def keys_now(board: Dashboard) -> Moment:
         idle=idle(board),
         live=board.state.link.state in ("live", "stale"),
         measuring=board.measuring.here.under_way,
+        alone=board.zoomed is not None,
         away=away.verb if (away := put_away(board)) is not None else "",
     )
 
@@ -44,12 +46,18 @@ def _first(board: Dashboard) -> list[str]:
         first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
     elif "alert.ack" not in first:
         first.append("alert.ack")
+    if board.query_one(LogPane).needle:
+        first = ["log.find_next", "log.find_previous", *first]
+    if board.zoomed:
+        first.insert(0, "pane.zoom")
     if server is None:
         first = [id_ for id_ in first if not id_.startswith("log.")]
     if len(board.choices) > 1:
         first.append("move.right" if isinstance(board.focused, ChoiceStrip) else "pane.strip")
     if server is not None and server.state == "ready" and not server.proven and not state.old:
         first.append("server.token")  # the hollow lamp asks for it
+    elif server is not None and server.state == "ready" and not state.old:
+        first.append("bench.run")  # nothing is wrong: how fast is it?
     if isinstance(board.focused, StepsPane):
         first += ["steps.add", *(["steps.tick"] if board.focused.entry is not None else [])]
     return first
@@ -134,4 +142,7 @@ def idle(board: Dashboard) -> frozenset[str]:
     asked = board.acting.keys()
     if not board.starts and "server.restart" not in asked:
         out.add("server.restart")
+    asked += board.panel.keys if board.panel is not None else ()
+    if "server.kill" not in asked and (board.server is None or board.server.gone_at is not None):
+        out.add("server.kill")
     return frozenset(out)

@@ -153,7 +153,7 @@ class Overlay(Live):
 
     def look(self) -> None:
         """Say what is so now."""
-        keys = "h l another · esc leaves" if self._turn is not None else "esc leaves"
+        keys = "h/l or ←/→ another · esc leaves" if self._turn is not None else "esc leaves"
         self._box.look(self._title(), row(dim(keys)))
 
     @property

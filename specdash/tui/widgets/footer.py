@@ -11,8 +11,8 @@ from specdash.tui.widgets.painted import Painted
 MOST = 9
 ALWAYS = ("palette", "help", "quit")
 ORDER = (
-    "log.find", "log.error", "log.follow", "pane.zoom", "alert.ack", "log.phase", "log.gap", "copy",
-    "log.wrap", "log.time", "log.filter", "server.kill", "server.restart", "conn.retry",
+    "log.find", "log.error", "alert.ack", "log.follow", "server.kill", "server.restart", "pane.zoom",
+    "log.phase", "log.gap", "copy", "log.wrap", "log.time", "log.filter", "conn.retry",
 )  # fmt: skip
 """Most useful first. Which of them are shown at which width stands in the table."""
 SEARCHING: tuple[tuple[str, str], ...] = (("enter", "go"), ("esc", "back"))
@@ -40,6 +40,8 @@ class Moment:
     """The connection lives: ``r`` looks again; else it connects again."""
     measuring: bool = False
     """A benchmark runs: its key stops it."""
+    alone: bool = False
+    """One pane hides the others: its key brings them back."""
     away: str = ""
     """What the key that puts away would do next."""
 
@@ -63,6 +65,8 @@ def _verb(action: Action, now: Moment) -> str:
         return "stop"
     if action.id == "alert.ack" and now.away:
         return now.away
+    if action.id == "pane.zoom" and now.alone:
+        return "all panes"
     if action.id == "move.right":
         return "next"  # of the strip: elsewhere nobody needs to be told
     return "reconnect" if action.id == "conn.retry" and not now.live else action.verb

@@ -18,7 +18,7 @@ from specdash.operations.plan import Plan
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.standing import Standing
-from specdash.tui.widgets.situation import Panel
+from specdash.tui.widgets.panelrows import Panel
 from specdash.wording import why
 
 if TYPE_CHECKING:

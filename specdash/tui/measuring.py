@@ -13,7 +13,7 @@ from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.screens.keysnow import gone_wrong
 from specdash.tui.screens.overlay import Overlay
-from specdash.tui.widgets.situation import Panel
+from specdash.tui.widgets.panelrows import Panel
 
 if TYPE_CHECKING:
     from specdash.bench.record import Measured

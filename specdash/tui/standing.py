@@ -12,6 +12,7 @@ from specdash.session.source import Source
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, dim, row
+from specdash.tui.widgets.panelrows import Panel
 from specdash.tui.widgets.planrows import (
     KEYS,
     counted,
@@ -21,7 +22,6 @@ from specdash.tui.widgets.planrows import (
     progress_row,
     tracker_rows,
 )
-from specdash.tui.widgets.situation import Panel
 
 if TYPE_CHECKING:
     from specdash.operations.offer import Offer

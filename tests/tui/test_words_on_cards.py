@@ -18,8 +18,8 @@ from specdash.tui.widgets.gpulines import (
     summary_rows,
 )
 from specdash.tui.widgets.gpus import GpuPane
+from specdash.tui.widgets.noserver import no_server
 from specdash.tui.widgets.rail import Rail, truth_row
-from specdash.tui.widgets.situation import no_server
 from tests.tui import panes, pieces, states
 from tests.tui.words import STATES, WIDTHS, first, lines
 

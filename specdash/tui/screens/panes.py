@@ -15,9 +15,10 @@ from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.linkpanels import link_panel
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.panel import Banner, PanelPane
+from specdash.tui.widgets.panelrows import Panel
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
-from specdash.tui.widgets.situation import Panel, panel_for
+from specdash.tui.widgets.situation import panel_for
 from specdash.tui.widgets.steps import StepsPane
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from specdash.tui import say
 from specdash.tui.paint import Row, Span, cut, dim, row, width_of
 from specdash.tui.widgets.glyphs import key_span
 from specdash.tui.widgets.header import host_name
-from specdash.tui.widgets.situation import Panel, key_rows, text_rows
+from specdash.tui.widgets.panelrows import Panel, key_rows, text_rows
 from specdash.wording import unnamed
 
 _REFUSED: Final = {

@@ -10,7 +10,7 @@ from specdash.tui import say
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.widgets.logreader import LogReader
 from specdash.tui.widgets.painted import set_frame
-from specdash.tui.widgets.situation import text_rows
+from specdash.tui.widgets.panelrows import text_rows
 
 if TYPE_CHECKING:
     from specdash.logs.buffer import LogBuffer

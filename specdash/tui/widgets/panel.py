@@ -6,7 +6,7 @@ from specdash.monitor.state import HostState
 from specdash.tui.paint import Row
 from specdash.tui.widgets.linkpanels import lost_row, over_row
 from specdash.tui.widgets.painted import Painted
-from specdash.tui.widgets.situation import Panel
+from specdash.tui.widgets.panelrows import Panel
 
 
 class PanelPane(Painted):

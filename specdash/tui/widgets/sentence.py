@@ -9,8 +9,8 @@ from specdash.tui.paint import Row, Span, cut, dim, row
 from specdash.tui.widgets.glyphs import SEVERITY_TONES, link_word
 from specdash.tui.widgets.header import host_name, standing_row
 from specdash.tui.widgets.painted import Painted
+from specdash.tui.widgets.panelrows import text_rows
 from specdash.tui.widgets.rail import truth_tone
-from specdash.tui.widgets.situation import text_rows
 
 NEEDS = (60, 16)
 """Columns and lines from which there is a dashboard."""

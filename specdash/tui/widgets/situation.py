@@ -6,30 +6,24 @@ a key that does nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-
 from specdash.monitor.alerts import KNOWN_FIXES, UNSEEN, about, unexplained
 from specdash.monitor.documents import Diagnosis, Reason
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words, until_stalled
 from specdash.monitor.speech import ANY_TARGET
-from specdash.monitor.state import Gpu, HostState, Server
+from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
-from specdash.tui.paint import Row, Span, Tone, dim, pad, row, wrap
-from specdash.tui.widgets.envtable import ranks_in_words
+from specdash.tui.paint import Row, Span, dim, pad, row, wrap
 from specdash.tui.widgets.glyphs import evidence_mark, key_span
 from specdash.tui.widgets.logblock import Lines, block_rows
+from specdash.tui.widgets.noserver import SOON_S, no_server
+from specdash.tui.widgets.panelrows import Panel, key_rows, text_rows
 
 BLOCK, SHORT_BLOCK = 6, 3
 """Lines of the log around a root cause; few on a narrow screen, which is short as well."""
 ROOMY = 90
 """Cells from which a panel has room for more."""
-FREE_MIB = 1024
-"""A card without an owner on which less is used is free: what the driver keeps for itself."""
-SOON_S = 5.0
-"""What a host has not sent so long after it was connected is not just about to come."""
 
 LEFT_BEHIND = "orphan_processes"
 """The diagnosis that says what an end has left, never why it came."""
@@ -41,29 +35,6 @@ KEPT = "This view stays until its end is acknowledged; a new server is listed at
 """What :mod:`specdash.tui.staying` decides. How soon a process is seen: seconds, or as --interval says."""
 COMMANDS = {"clean": "gpu.clean", "kill": "server.kill", "restart": "server.restart"}
 """Commands in remedies, and the actions that are the same here."""
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A titled piece of text. ``rows`` is asked for the width at hand."""
-
-    title: Row
-    rows: Callable[[int], list[Row]]
-    below: Row = ()
-    whole: bool = False
-    """Nothing else is worth showing: it takes the whole middle of the screen."""
-    keys: tuple[str, ...] = field(default=())
-    """Ids of the actions that help, for the footer."""
-
-
-def text_rows(text: str, width: int, tone: Tone = "plain", most: int = 0) -> list[Row]:
-    """A text as rows."""
-    return [row(Span(line, tone)) for line in wrap(text, width, most)]
-
-
-def key_rows(*keys: tuple[str, str]) -> list[Row]:
-    """``r   tries again now``, one a row; clickable."""
-    return [row(Span(pad(BY_ID[id_].label, 4), "key", id_), Span(words, "plain", id_)) for id_, words in keys]
 
 
 def panel_for(
@@ -97,87 +68,6 @@ def panel_for(
         return suspect(server)
     met_s = state.now - state.link.since if state.link.since is not None else 0.0
     return unknown(server) if server.state == "unknown" and met_s >= SOON_S else None
-
-
-def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> Panel:
-    """The host is well, and nothing serves."""
-    if state.processes_at is None:
-        return unlisted(state)
-
-    def rows(width: int) -> list[Row]:
-        out: list[Row] = []
-        for words in held:
-            out += text_rows(words, width, "orphan")
-        out += _free(state, width)
-        if out:
-            out.append(())
-        out += text_rows(_looked(state), width)
-        out += text_rows("Start one: it appears here as soon as its process is seen.", width)
-        out += text_rows("One that runs and is not found here: connect --log PATH follows its log.", width)
-        if state.processes_denied:
-            who = f"{say.plural(state.processes_denied, 'process', 'processes')} of other users"
-            out += text_rows(
-                f"{who} could not be read: connect as their user or as root to see them.", width, "dim"
-            )
-        out += _notes(state, width)
-        hands = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
-        again = key_rows(("server.restart", "starts the last one again")) if acts and starts else []
-        return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
-
-    held = [words for gpu in state.gpus if (words := _left_behind(gpu))]
-    keys = ("gpu.clean",) if acts and held else ()
-    title = row(Span("no inference server is running here", "strong"))
-    return Panel(title, rows, keys=(*keys, "conn.retry"))
-
-
-def _left_behind(gpu: Gpu) -> str:
-    """Memory of a card that clean can free, and who has it."""
-    dead = next((owner for owner in gpu.owners if owner.ended), None)
-    if gpu.orphan_mib:
-        mib, who = gpu.orphan_mib, "no process that can be seen"
-    elif dead is not None:
-        mib, who = dead.mib or 0, f"what pid {dead.pid}, which has ended, forked"
-    else:
-        return ""
-    return f"GPU {gpu.card.index}: {say.gib(mib)} GiB are held by {who}"
-
-
-def _looked(state: HostState) -> str:
-    age = say.age(state.now - state.processes_at) if state.processes_at is not None else "?"
-    return f"Looked at every command line and process title {age} ago."
-
-
-def _free(state: HostState, width: int) -> list[Row]:
-    """Cards on which a server finds room; a card that cannot be read is none."""
-    gpus = [
-        gpu
-        for gpu in state.gpus
-        if gpu.card.used_mib is not None and not gpu.owners and not gpu.orphan_mib
-        and gpu.card.used_mib < FREE_MIB and not gpu.card.error and not gpu.note
-    ]  # fmt: skip
-    if not gpus:
-        return text_rows("No GPU is free.", width, "warn") if state.gpus else []
-    totals = {say.gib(gpu.card.total_mib) for gpu in gpus}
-    each = f", {totals.pop()} GiB{' each' if len(gpus) > 1 else ''}" if len(totals) == 1 else ""
-    names = ranks_in_words([str(gpu.card.index) for gpu in gpus], 0)
-    return text_rows(f"Free: GPU{'s' if len(gpus) > 1 else ''} {names}{each}", width)
-
-
-def unlisted(state: HostState) -> Panel:
-    """Whether there is a server cannot be said yet."""
-    waited = state.now - state.link.since if state.link.since is not None else 0.0
-
-    def rows(width: int) -> list[Row]:
-        if waited < SOON_S:
-            return []
-        words = f"The host has not sent its list of processes for {say.age(waited)}: it is busy."
-        return [*text_rows(words, width, "warn"), *_notes(state, width)]
-
-    return Panel(row(Span("looking for inference servers", "dim")), rows)
-
-
-def _notes(state: HostState, width: int) -> list[Row]:
-    return [line for note in state.notes for line in text_rows(note, width, "dim")]
 
 
 def _reason_rows(reasons: tuple[Reason, ...], width: int) -> list[Row]:

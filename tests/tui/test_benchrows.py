@@ -153,7 +153,7 @@ def test_afterwards_each_run_has_a_line_and_its_reason_comes_first() -> None:
         "run 8 80.0 tok/s · ✖ does not count: stopped before its end",
     ]
     void = msgspec.structs.replace(done, done=(bad,))
-    assert said(bench_rows(void, 60, 0)).startswith("no run of this load counts\n")
+    assert said(bench_rows(void, 60, 0)).startswith("no median: none of these runs counts\n")
 
 
 def test_the_chart_of_a_short_run_that_is_through_has_the_whole_width() -> None:

@@ -99,7 +99,7 @@ def headline(progress: Progress, width: int) -> Row:
     else:
         found = progress.median_tok_s
         median = row(dim("median "), Span(f"{rate(found)} tok/s", "strong"))
-        parts.append(median if found is not None else row(dim("no run of this load counts")))
+        parts.append(median if found is not None else row(dim("no median: none of these runs counts")))
     if progress.baseline is not None and found is not None:
         change = f"{100 * (found / progress.baseline - 1):+.0f} %".replace("-", "−")
         parts.append(row(dim(f"baseline {rate(progress.baseline)} ({change})")))

@@ -195,7 +195,7 @@ def _beside(launch: Launch, runs_with: Mapping[str, str]) -> str:
         (gone, "left out" if whole else "left to the login"),
     ):
         told += [f"{', '.join(sorted(names))} {what}"] if names else []
-    return ", ".join(told if gone or whole else [*told, "no other that steers an engine is set there"])
+    return ", ".join(told if gone or whole else [*told, "it has no other that steers an engine"])
 
 
 _STARTS = {"systemd": "systemctl start", "docker": "docker start"}

@@ -381,13 +381,13 @@ def test_of_a_start_as_it_was_it_is_said_what_of_its_environment_is_kept(
     [
         (
             {"NCCL_ALGO": "Ring", "PATH": "/bin"},
-            "all as it has them, no other that steers an engine is set there",
+            "all as it has them, it has no other that steers an engine",
         ),
         (
             {"NCCL_ALGO": "Tree", "VLLM_A": "1"},
             "none as it has them, NCCL_ALGO changed, VLLM_A left to the login",
         ),
-        ({}, "none as it has them, NCCL_ALGO new, no other that steers an engine is set there"),
+        ({}, "none as it has them, NCCL_ALGO new, it has no other that steers an engine"),
     ],
 )
 def test_of_a_start_by_the_profile_it_is_said_how_its_environment_differs_from_what_runs(

@@ -65,13 +65,18 @@ def check(file: Path | None, as_json: bool) -> None:
 
 def _examined(path: Path) -> tuple[Profile | None, Sequence[Mistake]]:
     from specdash.commands.confignames import word_mistakes
-    from specdash.profile.loading import ProfileError, load, text_of
+    from specdash.profile.check import read
+    from specdash.profile.loading import ProfileError, text_of
 
     try:
-        profile = load(path)
+        text = text_of(path)
     except ProfileError as error:
         return None, error.mistakes
-    return profile, word_mistakes(profile, text_of(path))
+    found, mistakes = read(text)
+    if found is None:
+        return None, mistakes
+    words = (one for one in word_mistakes(found.profile, text) if found.is_meant(one.key))
+    return found.profile, sorted([*mistakes, *words], key=lambda mistake: mistake.line or 0)
 
 
 def _counted(profile: Profile) -> str:

@@ -89,10 +89,10 @@ def parse(text: str, path: Path | str = FILE) -> Profile:
     """A profile from its text. Raises ``ProfileError`` with every mistake."""
     from specdash.profile.check import read
 
-    profile, mistakes = read(text)
-    if mistakes or profile is None:
+    found, mistakes = read(text)
+    if mistakes or found is None:
         raise ProfileError(path, tuple(mistakes))
-    return profile
+    return found.profile
 
 
 def schema() -> dict[str, Any]:

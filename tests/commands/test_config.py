@@ -57,6 +57,45 @@ def test_every_section_is_checked_and_no_mistake_hides_another(tmp_path: Path) -
     ]
 
 
+LAYERS = """\
+[hosts.box]
+target = "root@bo x"
+[servers.main]
+host = "bax"
+engine = "vlm"
+launcher = "systemdd:x"
+command = []
+env = { A = 1, HF_TOKEN = "hf_abcdefghijklmnopqrstuvwxyz" }
+[servers.two]
+host = 5
+[variants.v]
+server = "maim"
+[runbooks.r]
+steps = [{ do = "kil" }, { wait = 5 }, { do = "launch", variant = "w" }]
+"""
+
+
+def test_a_table_with_one_mistake_is_looked_at_for_the_others_too_and_for_no_more(tmp_path: Path) -> None:
+    code, lines = told(tmp_path, LAYERS)
+    assert code == 1
+    assert [line.partition(";")[0] for line in lines] == [
+        "2: hosts.box.target: 'root@bo x' has characters that no user or host name has",
+        "4: servers.main.host: there is no [hosts.bax]",
+        "5: servers.main.engine: no engine vlm",
+        "6: servers.main.launcher: write process, systemd:UNIT, docker:NAME or tmux:SESSION",
+        "7: servers.main.command: is empty: fill it",
+        "8: servers.main.env.A: a whole number where text in quotes is expected",
+        "8: servers.main.env.HF_TOKEN - a secret is never kept in a profile: export it on the host",
+        "9: servers.two: missing engine",
+        "9: servers.two: missing command",
+        "10: servers.two.host: a whole number where text in quotes is expected",
+        "12: variants.v.server: there is no [servers.maim]",
+        "14: runbooks.r.steps.do: kil is none of check, kill, clean, launch, restart, patch",
+        "14: runbooks.r.steps.wait: a whole number where text in quotes is expected",
+        "14: runbooks.r.steps.variant: step 3: there is no [variants.w]",
+    ]
+
+
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [

@@ -11,7 +11,7 @@ from specdash.operations.acts import Acts
 from specdash.operations.freeing import key_of
 from specdash.operations.plan import Place, Plan, Step
 from specdash.operations.rules import Rules, guard, make
-from specdash.operations.stop import NOT_ENDED, free_step
+from specdash.operations.stop import IF_NEEDED, free_step
 from specdash.operations.survey import Candidate, Survey, survey
 from specdash.operations.work import Remove, Signal, Target
 
@@ -103,7 +103,7 @@ def _end(picked: Sequence[Candidate], place: Place) -> Iterator[Step]:
     if polite:
         yield _signal_step("TERM", f"ask {_many(polite)} to end{where}", polite, TERM_S, place)
     if mine:
-        asked = NOT_ENDED if polite else ""
+        asked = f" ({IF_NEEDED})" if polite else ""
         yield _signal_step("KILL", f"kill {_many(mine)}{where}{asked}", mine, KILL_S, place)
 
 

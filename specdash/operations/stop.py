@@ -20,7 +20,7 @@ from specdash.operations.scrub import argv_without_secrets
 from specdash.operations.sight import Sight, look, titles
 from specdash.operations.work import Free, Manage, Signal, Sweep, Target
 
-NOT_ENDED = " if not ended by then"
+IF_NEEDED = "if not ended by then"
 """Of a step that kills whom the one before has asked to end."""
 _SETTLE_S = 1.0
 _STATES = {"T": "stopped", "t": "stopped", "D": "waits in the kernel", "Z": "dead"}
@@ -95,11 +95,12 @@ def _rung_step(sight: Sight, rung: Rung, *, asked: bool) -> Iterator[Step]:
     preview = [f"SIG{rung.signal} {line(member)}" for member in aimed]
     if wait:
         preview.append(f"wait up to {wait:.0f} s for it to end")
-    says = f" ({rung.says})" if rung.says else ""
+    kills = rung.signal == "KILL"
+    says = "; ".join(filter(None, (IF_NEEDED if kills and asked else "", rung.says)))
     who = _who(rung, aimed)
-    title = f"ask {who} to end" if rung.signal != "KILL" else f"kill {who}{NOT_ENDED if asked else ''}"
+    title = f"kill {who}" if kills else f"ask {who} to end"
     yield Step(
-        title=f"{title}{says}",
+        title=f"{title} ({says})" if says else title,
         risk="hard",
         work=Signal(signal=rung.signal, targets=targets, wait_s=wait, watch=_watched(sight, rung, targets)),
         preview=tuple(preview),

@@ -36,7 +36,7 @@ async def test_what_a_dead_server_left_is_ended_and_the_cards_are_verified(
     plan = await clean.prepare(host)
     assert titles(plan) == [
         "ask 900 python3 helper to end",
-        "kill 900 python3 helper if not ended by then",
+        "kill 900 python3 helper (if not ended by then)",
         "verify that GPU 0, 1 are clean",
     ]
     assert plan.steps[0].preview[0] == "SIGTERM 900  python3 helper  GPU 1  keeps what dead 4243 opened"
@@ -225,7 +225,7 @@ async def test_the_second_target_ends_it_under_both_pids_and_only_in_our_contain
     plan = await clean.prepare(host, outer)
     assert [(step.place, step.title) for step in plan.steps[:2]] == [
         ("outside", "ask 31314 python3 helper to end on the host outside"),
-        ("outside", "kill 31314 python3 helper on the host outside if not ended by then"),
+        ("outside", "kill 31314 python3 helper on the host outside (if not ended by then)"),
     ]
     assert "31314 (2 in lxc/101)" in plan.steps[0].preview[0]
     assert any("40000" in line and "--force foreign" in line for line in plan.warnings)

@@ -57,7 +57,7 @@ async def test_before_the_port_opens_the_grace_is_five_seconds(host: FakeHost, c
     plan = await stop.prepare(host, found)
     assert plan.steps[0].preview[-1] == "wait up to 5 s for it to end"
     assert plan.steps[0].title == "ask the main process to end (it ends at once)"
-    assert plan.steps[1].title == "kill the main process if not ended by then (its children follow)"
+    assert plan.steps[1].title == "kill the main process (if not ended by then; its children follow)"
     await carry(plan)
     assert signals(host) == [("TERM", 100), ("KILL", 100)]
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from specdash.monitor.alerts import what_happened
 from specdash.monitor.naming import host_in_full
 from specdash.monitor.state import HostState, Server
-from specdash.monitor.words import PHASE_TITLES
+from specdash.monitor.words import ALARM_STATES
 from specdash.profile.document import Notify
 
 RUNBOOK = "runbook"
@@ -29,25 +30,22 @@ def changes(before: Mapping[str, str], now: HostState) -> Iterator[Change]:
     A server that is seen for the first time tells only of trouble: that it serves is no news.
     """
     for server in now.servers:
-        was = before.get(server.key)
-        if was == server.state or (was is None and server.state not in _TROUBLE):
+        was, state = before.get(server.key), _state(server)
+        if was == state or (was is None and state not in ALARM_STATES):
             continue
-        yield Change(host=host_in_full(now), state=server.state, text=_words(server))
-
-
-_TROUBLE = frozenset({"stalled", "crashed", "degraded"})
+        words = "has stopped" if state == "stopped" else f"is {state}"
+        text = what_happened(server) if state in ALARM_STATES else f"{server.name} {words}"
+        yield Change(host=host_in_full(now), state=state, text=text)
 
 
 def seen(now: HostState) -> dict[str, str]:
     """What the next look is held against."""
-    return {server.key: server.state for server in now.servers}
+    return {server.key: _state(server) for server in now.servers}
 
 
-def _words(server: Server) -> str:
-    root = next((diagnosis.summary for diagnosis in server.diagnoses if diagnosis.root), None)
-    where = f" in {PHASE_TITLES[server.phase]}" if server.phase and server.state in _TROUBLE else ""
-    why = f": {root}" if root and server.state in _TROUBLE else ""
-    return f"{server.name} is {server.state}{where}{why}"
+def _state(server: Server) -> str:
+    """Nothing has stopped before its process is gone."""
+    return "stopping" if server.stopping else server.state
 
 
 def wanted(rule: Notify, host: str | None, state: str, minute: int) -> bool:

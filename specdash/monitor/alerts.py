@@ -198,7 +198,7 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
             severity="error"
             if server.state in ("stalled", "crashed") and not unexplained(server)
             else "warning",
-            text=_what_happened(server),
+            text=what_happened(server),
             next_key=_helps(server),
             alarm=True,
         )
@@ -260,7 +260,7 @@ def _helps(server: Server) -> str | None:
     return "log.error" if server.state == "crashed" else None
 
 
-def _what_happened(server: Server) -> str:
+def what_happened(server: Server) -> str:
     """As of this moment, and true for as long as it stands: how long ago that was stands beside it."""
     where = f" in {PHASE_TITLES[server.phase]}" if server.phase else ""
     if unexplained(server):

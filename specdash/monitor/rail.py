@@ -14,12 +14,9 @@ from specdash.monitor.reading import LogReading
 from specdash.monitor.serverparts import Check, Mark, RailItem, Step
 from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
 
-_OPTIONAL: frozenset[Phase] = frozenset({"compile"})
-"""Shown only once seen, like what an engine's grammar calls optional: many starts have none."""
-
-_UNTIL_PASSED: frozenset[Phase] = frozenset({"dist_init", "capture", "warmup"})
-"""Expected, and left out of the rail where a start went on without them (one rank, eager mode,
-``--skip-server-warmup``)."""
+_UNTIL_PASSED: frozenset[Phase] = frozenset({"dist_init", "compile", "capture", "warmup"})
+"""Expected, unless the grammar calls them optional, and left out of the rail where a start went on without
+them (one rank, eager mode, ``--skip-server-warmup``)."""
 
 
 _BROKEN: frozenset[State] = frozenset({"crashed", "stalled"})
@@ -73,7 +70,7 @@ def rail(
 ) -> tuple[RailItem, ...]:
     """The phases of this start in their order, each done, at work, failed, not seen or still to come."""
     spec = reading.grammar.spec
-    left_out = _OPTIONAL.union(spec.optional, skipped)
+    left_out = skipped.union(spec.optional)
     by_phase: dict[Phase, dict[ItemKey, Item]] = {}
     for key, item in reading.items.items():
         by_phase.setdefault(key[1], {})[key] = item

@@ -50,7 +50,18 @@ def test_each_change_is_told_once_and_what_was_found_well_is_no_news() -> None:
         "stalled",
         "ready",
     ]
-    assert _told(stalled)[0][1].startswith("sglang:30000 is stalled in graphs")
+    assert _told(stalled)[0][1].startswith("sglang:30000 stalled in graphs: no progress for 8:02:51"), (
+        "in the words of the alert on the screen"
+    )
+
+
+def test_nobody_is_told_that_a_server_has_stopped_before_its_process_is_gone() -> None:
+    stopping = _in(SERVING, "stopped")
+    gone = msgspec.structs.replace(
+        stopping, servers=(msgspec.structs.replace(stopping.servers[0], gone_at=stopping.now),)
+    )
+    assert _told(SERVING, stopping, gone)[-1] == ("stopped", "sglang:30000 has stopped")
+    assert "stopped" not in [word for word, _ in _told(SERVING, stopping)]
 
 
 @pytest.mark.parametrize(
@@ -99,7 +110,7 @@ def test_the_herald_listens_to_hosts_and_sends_from_its_own_thread() -> None:
     herald.say(None, "gpubox", "the night is over, HF_TOKEN=hf_abcdefghijklmnopqrstuvwx")
     herald.close()
     assert [body.split(" in ")[0] for _, body in post.taken] == [
-        "sglang:30000 is stalled",
+        "sglang:30000 stalled",
         "sglang:30000 is ready",
         "the night is over, HF_TOKEN=<redacted>",
     ]

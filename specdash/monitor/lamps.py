@@ -105,7 +105,7 @@ def _counted(memory: ServerMemory) -> Lamp:
     if tokens and tokens <= _warmup_tokens(memory):
         return Lamp(name="token", says="unknown", value=f"not asked: {tokens:.0f} of its own warm-up")
     if tokens:
-        return Lamp(name="token", says="yes", value=f"{tokens:.0f} counted since it started")
+        return Lamp(name="token", says="yes", value=f"{tokens:,.0f} counted")
     return Lamp(name="token", says="unknown", value="not asked")
 
 

@@ -135,8 +135,8 @@ class Watch:
         full = [gpu for gpu in waiting if not is_clean(gpu)]
         if not full:
             return "freeing", f"GPU {indexes(waiting)} clean at the first look, a second one follows"
-        rest = ", ".join(f"GPU {g.card.index} {(g.card.used_mib or 0) / 1024:.1f} GiB" for g in full[:4])
-        return "freeing", f"still freeing: {rest}"
+        held = sum(gpu.card.used_mib or 0 for gpu in full) / 1024
+        return "freeing", f"still freeing: {held:.1f} GiB on GPU {indexes(full)}"
 
 
 def chosen(state: HostState, cards: Sequence[str]) -> list[Gpu]:

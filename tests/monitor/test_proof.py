@@ -47,7 +47,7 @@ def test_tokens_counted_before_we_looked_prove_it_to_one_look_too() -> None:
     once = second_look(first_look({}, running=0), {}, running=0)
     assert (lamp(once).says, lamp(once).value, glyphs(once)) == (
         "yes",
-        "9000 counted since it started",
+        "9,000 counted",
         {"●"},
     )
     told = status_document(once.picture).servers[0].readiness["token"]
@@ -79,9 +79,9 @@ def test_what_sglangs_own_warm_up_generated_proves_nothing_and_one_token_more_do
     assert glyphs(own) == {"○"}
     later = run(sglang_counters(1009.4, 9), memory=own)
     assert (lamp(later).value, glyphs(later)) == ("seen in its counters", {"●"})
-    assert lamp(warmed(9)).value == "9 counted since it started"
+    assert lamp(warmed(9)).value == "9 counted"
     assert lamp(warmed(16, "--dp-size", "2")).says == "unknown", "each replica is warmed up"
-    assert lamp(warmed(3, "--skip-server-warmup")).value == "3 counted since it started"
+    assert lamp(warmed(3, "--skip-server-warmup")).value == "3 counted"
 
 
 def test_a_warm_up_that_ends_between_two_looks_proves_nothing() -> None:

@@ -12,7 +12,7 @@ from tests.monitor.frames_of import gpus, hello, picture
 def test_a_card_that_is_clean_at_the_first_look_is_not_said_to_be_freeing_nothing() -> None:
     watch = Watch(cards=())
     falling = picture(hello(), gpus(1.0, 0.0, 40.0, owned=False))
-    assert watch.look(falling, 10.0) == ("freeing", "still freeing: GPU 1 40.0 GiB")
+    assert watch.look(falling, 10.0) == ("freeing", "still freeing: 40.0 GiB on GPU 1")
     once = picture(hello(), gpus(2.0, 0.0, 0.0, owned=False))
     assert watch.look(once, 11.0) == ("freeing", "GPU 1 clean at the first look, a second one follows")
     twice = picture(hello(), gpus(3.0, 0.0, 0.0, owned=False))

@@ -177,6 +177,20 @@ def test_a_long_event_is_wrapped_and_no_row_is_wider_than_the_sheet() -> None:
         assert "608 GiB are left" in text.replace(" 50:00 ago", "")
 
 
+def test_words_are_cut_for_the_key_that_helps_and_never_the_key_for_them() -> None:
+    stalled = states.stalled()
+    text = "sglang:30000 stalled in graphs: no progress for 8:26:24 (TP3 holds the others up)"
+    alert = msgspec.structs.replace(stalled.alerts[0], text=text)
+    told = {
+        width: text_of(alert_row(msgspec.structs.replace(stalled, alerts=(alert,)), width)).rstrip()
+        for width in (60, 80, 90, 140)
+    }
+    assert told[60] == " ✖ sglang:30000 stalled in graphs: no progress f…  — K kill"
+    assert told[80] == " ✖ sglang:30000 stalled in graphs: no progress for 8:26:24  — K kill   52 s ago"
+    assert "8:26:24  — K kill" in told[90]
+    assert "(TP3 holds the others up)  — K kill" in told[140]
+
+
 def test_half_a_hint_is_not_shown() -> None:
     assert "…" not in text_of(alert_row(states.crashed(), 80))
     assert "— P patch" in text_of(alert_row(states.crashed(), 120))

@@ -98,6 +98,17 @@ def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
     assert "5 in all" in lines(strip_rows(hosts, Choice(4, None), 80, 2))
 
 
+def test_a_cell_without_room_says_less_and_cuts_no_word() -> None:
+    hosts = (states.two_servers(), states.never_reached())
+    said = {
+        width: tuple(text_of(one).strip() for one in cells(hosts, None, width)) for width in (40, 28, 24, 18)
+    }
+    assert said[40][1:] == ("● gpubox vllm:8000 ◐ loading  weights", "○ gpubox not reached · try 5 in 8 s")
+    assert said[28][1:] == ("● gpubox :8000 ◐ loading", "○ gpubox not reached")
+    assert said[24][1:] == ("● gpubox vllm:8000 ◐", "○ gpubox not reached")
+    assert said[18][1] == "● gpubox :8000 ◐"
+
+
 def test_an_alert_stands_in_the_cell_of_its_server_and_one_of_the_host_in_the_first() -> None:
     both = states.two_servers()
     ready, loading = both.servers

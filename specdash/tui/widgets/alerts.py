@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import Final
+
+from rich.cells import cell_len
 
 from specdash.monitor.alerts import about, foremost
 from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import Alert, HostState
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
-from specdash.tui.paint import Row, Span, cut, dim, row, spread, width_of
+from specdash.tui.paint import Row, Span, clip, cut, dim, row, spread, width_of
 from specdash.tui.widgets.glyphs import SEVERITY_TONES, key_span
 from specdash.tui.widgets.painted import Painted
+
+SHORT_HINT: Final = 24
+"""Cells of a hint for which words give way; a longer one gives way itself."""
 
 
 def help_row() -> Row:
@@ -38,15 +44,23 @@ def alert_row(
         told = row(dim(f" {hint or 'no alerts'}" if state.host is not None else ""))
         helped = row(told, help_row()) if hint and told else told
         return helped if width_of(helped) <= width else cut(told, width)
-    tone = SEVERITY_TONES[first.severity]
+    tone, lead = SEVERITY_TONES[first.severity], f" {SEVERITY_GLYPHS[first.severity]} "
     helper = _helper(first, shown, idle, watch_only=watch_only)
-    left = row(Span(f" {SEVERITY_GLYPHS[first.severity]} ", tone), Span(first.text, tone))
-    right = f"{say.age(state.now - first.at)} ago"
-    if len(state.alerts) > 1:
-        right += f"   {len(state.alerts)} alerts"
-    if width_of(left) + width_of(helper) + len(right) + 3 <= width:  # half a hint is none
-        left = row(left, helper)
-    return spread(left, row(Span(right, "dim", "view.events"), " "), width)
+    short = helper if width_of(helper) <= SHORT_HINT else ()  # half a hint is none
+    many = f"{len(state.alerts)} alerts" if len(state.alerts) > 1 else ""
+    old, brief = f"{say.age(state.now - first.at)} ago", first.text.partition(" (")[0]
+    for words, hint, ago in (
+        (first.text, helper, old),
+        (first.text, short, old),
+        (brief, short, old),
+        (brief, short, ""),
+    ):
+        right = "   ".join(filter(None, (ago, many)))
+        room = width - len(lead) - width_of(hint) - len(right) - (3 if right else 1)
+        if cell_len(words) <= room:
+            break
+    left = row(Span(lead, tone), Span(clip(words, room), tone), hint)  # what is cut is never the key
+    return spread(left, row(Span(right, "dim", "view.events"), " " if right else ""), width)
 
 
 def _helper(alert: Alert, shown: str | None, idle: frozenset[str], *, watch_only: bool) -> Row:

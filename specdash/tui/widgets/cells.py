@@ -42,9 +42,12 @@ def cell(
         quiet = tone == "plain"
         label = Span(host_name(state), "strong" if chosen else "plain" if quiet else tone)
         out = row(out, Span(f"{dot} ", "dim" if quiet else tone), label, " ")
-    if name:
-        out = row(out, Span(name, "strong" if chosen else "dim"), " ")
-    out = row(out, _now(state, server, chosen=chosen))
+    said = [
+        row(out, *(part for part in (Span(called, "strong" if chosen else "dim"), " ") if called), now)
+        for now in _now(state, server, chosen=chosen)
+        for called in dict.fromkeys((name, _port(name)))
+    ]
+    out = next((form for form in said if width_of(form) <= width), said[-1])
     if worst:
         for forms in ((_alerts(alerts),), (_progress(server),), _worst(state, server)):
             room = width - width_of(out) - 2
@@ -53,22 +56,26 @@ def cell(
     return cut(out, width)
 
 
-def _now(state: HostState, server: Server | None, *, chosen: bool) -> Row:
-    """The state of a server, or why there is none."""
+def _port(name: str) -> str:
+    """``:30000`` for ``sglang:30000``, where there is no room for all of it."""
+    return name[name.find(":") :] if ":" in name else name
+
+
+def _now(state: HostState, server: Server | None, *, chosen: bool) -> tuple[Row, ...]:
+    """The state of a server, or why there is none; and the same in fewer words."""
     if server is not None and state.old:
         heard_at = state.link.heard_at
         seen = f", seen {say.age(state.now - heard_at)} ago" if heard_at is not None else "?"
-        return row(dim(f"{state_word(server)}{seen}"))
+        return row(dim(f"{state_word(server)}{seen}")), row(dim(f"{state_word(server)}?"))
     if server is not None:
         now = state_span(server)
-        return row(now if now.tone != "plain" or chosen else dim(now.text))
+        now = now if now.tone != "plain" or chosen else dim(now.text)
+        return row(now), row(now._replace(text=now.text.partition(" ")[0]))
     if state.host is None or state.old:
         _, words, tone = link_word(state)
         again = row(dim(f" · {retry_text(state)}")) if state.link.state == "lost" else ()
-        return row(Span(words, tone), again)
-    if state.processes_at is None:
-        return row(dim("…"))
-    return row(dim("no server"))
+        return row(Span(words, tone), again), row(Span(words, tone))
+    return (row(dim("no server" if state.processes_at is not None else "…")),)
 
 
 def _alerts(alerts: tuple[Alert, ...]) -> Row:

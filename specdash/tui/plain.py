@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 import msgspec
 
 from specdash.monitor.alerts import LINK, about, again
+from specdash.monitor.glyphs import state_name
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState
-from specdash.operations.which import Wanted, absent
+from specdash.monitor.words import ALARM_STATES
+from specdash.operations.which import SHOWN, Wanted, absent, some
 from specdash.tui import say
 from specdash.tui.serverlines import ServerLines
 from specdash.wording import unnamed
@@ -182,8 +184,24 @@ def farewell(states: Sequence[HostState], *, ends: bool = False) -> list[str]:
         if ends:
             lines.append(f"specdash let go of {state.target}; the simulated host ends with the demo")
             continue
-        living = [s for s in state.servers if s.gone_at is None]
-        names = ", ".join(f"{s.name} (pid {s.pid})" for s in living)
-        goes_on = f"; {names} {'goes' if len(living) == 1 else 'go'} on" if living else ""
-        lines.append(f"specdash let go of {state.target}{goes_on}")
+        lines.append("; ".join((f"specdash let go of {state.target}{_unheard(state)}", *_left(state))))
     return lines
+
+
+def _unheard(state: HostState) -> str:
+    """What is told of its servers is from then."""
+    heard_at = state.link.heard_at
+    return f", last heard {say.age(state.now - heard_at)} ago" if state.old and heard_at is not None else ""
+
+
+def _left(state: HostState) -> Iterator[str]:
+    """Those that need a person by their names; of the others, if there are many, only how many."""
+    ill = [server for server in state.servers if server.state in ALARM_STATES]
+    well = [server for server in state.servers if server.gone_at is None and server not in ill]
+    if ill:
+        names = some([f"{server.name} (pid {server.pid}) {state_name(server)}" for server in ill])
+        yield f"{names}: {'needs' if len(ill) == 1 else 'need'} a person"
+    if well:
+        others = f"{len(well)} others" if ill else say.plural(len(well), "server")
+        names = others if len(well) > SHOWN else ", ".join(f"{one.name} (pid {one.pid})" for one in well)
+        yield f"{names} {'ran then' if state.old else 'goes on' if len(well) == 1 else 'go on'}"

@@ -102,7 +102,31 @@ def test_leaving_says_that_the_servers_go_on() -> None:
     assert farewell([states.two_servers()]) == [
         "specdash let go of root@gpubox; sglang:30000 (pid 4242), vllm:8000 (pid 5000) go on"
     ]
-    assert farewell([states.crashed()]) == ["specdash let go of root@gpubox"]
+    assert farewell([states.crashed()]) == [
+        "specdash let go of root@gpubox; sglang:30000 (pid 4242) crashed: needs a person"
+    ]
+    assert farewell([states.no_server()]) == ["specdash let go of root@gpubox"]
+
+
+def test_leaving_hundreds_of_servers_names_those_that_need_a_person_and_counts_the_others() -> None:
+    state = states.two_servers()
+    one = state.servers[0]
+    many = [msgspec.structs.replace(one, key=str(port), name=f"sglang:{port}") for port in range(205)]
+    crowd = msgspec.structs.replace(state, servers=tuple(many))
+    assert farewell([crowd]) == ["specdash let go of root@gpubox; 205 servers go on"]
+    many[7] = msgspec.structs.replace(many[7], state="stalled")
+    ill = msgspec.structs.replace(state, servers=tuple(many))
+    assert farewell([ill]) == [
+        "specdash let go of root@gpubox; sglang:7 (pid 4242) stalled: needs a person; 204 others go on"
+    ]
+
+
+def test_leaving_hosts_that_are_lost_says_of_each_that_nobody_knows_whether_its_servers_go_on() -> None:
+    lost = states.lost()
+    lines = farewell([lost, lost])
+    assert len(lines) == 2
+    assert ", last heard " in lines[0]
+    assert lines[0].endswith(" ran then")
 
 
 def test_leaving_a_made_up_host_does_not_say_that_its_servers_go_on() -> None:

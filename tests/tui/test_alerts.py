@@ -279,3 +279,19 @@ def test_the_demo_teaches_within_a_minute_and_says_that_its_clock_is_not_ours() 
     assert clock_words(30.0) == " (clock × 30)"
     assert clock_words(1.0) == ""
     assert set(TEACHES) <= set(SCENARIOS)
+
+
+async def test_of_many_alerts_it_is_said_how_all_are_acknowledged_at_once(make_app: Make) -> None:
+    one = states.stalled().alerts[0]
+    many = tuple(msgspec.structs.replace(one, key=f"{one.key}/{n}") for n in range(50))
+    state = msgspec.structs.replace(states.stalled(), alerts=many)
+    told = "50 alerts: “acknowledge all” after :"
+    assert text_of(alert_row(state, 160)).rstrip().endswith(told)
+    assert text_of(alert_row(state, 80)).rstrip().endswith("50 alerts")
+    few = msgspec.structs.replace(state, alerts=many[:2])
+    assert text_of(alert_row(few, 160)).rstrip().endswith("ago   2 alerts")
+    app = make_app(fakes.source(state))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settle(pilot)
+        await pilot.press("o")
+        await until(pilot, told)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Final
 from specdash.errors import SpecdashError
 from specdash.monitor.naming import host_in_full
 from specdash.tui import files, say
-from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.paint import Row, Span, dim, row, wrap
 from specdash.tui.screens.overlay import Overlay
+from specdash.tui.widgets.alerts import all_at_once
 from specdash.tui.widgets.choices import names
 from specdash.tui.widgets.envtable import env_rows, env_title
 from specdash.tui.widgets.eventlist import event_rows
@@ -38,7 +39,12 @@ def _events(board: Dashboard) -> None:
         many = say.plural(len(board.state.events), "event")
         return row(Span(f"what has happened on {host_in_full(board.state)}", "strong"), dim(f"   {many}"))
 
-    board.app.push_screen(Overlay(title, lambda width: event_rows(board.state, width), again="view.events"))
+    def rows(width: int) -> list[Row]:
+        many = all_at_once(board.state)
+        lead: list[Row] = [row(Span(line, "strong")) for line in wrap(many, width)] if many else []
+        return [*lead, *([()] if lead else []), *event_rows(board.state, width)]
+
+    board.app.push_screen(Overlay(title, rows, again="view.events"))
 
 
 def _environment(board: Dashboard) -> None:

@@ -20,6 +20,16 @@ SHORT_HINT: Final = 24
 """Cells of a hint for which words give way; a longer one gives way itself."""
 
 
+MANY: Final = 3
+"""Above so many alerts the way to acknowledge them all at once is named."""
+
+
+def all_at_once(state: HostState) -> str:
+    """``50 alerts: “acknowledge all” after :``; empty where a few presses of the key do."""
+    many = len(state.alerts)
+    return f"{many} alerts: “acknowledge all” after :" if many > MANY else ""
+
+
 def help_row() -> Row:
     """``   ? keys``"""
     return row(dim("   "), key_span("help"), Span(" keys", "dim", "help"))
@@ -49,17 +59,18 @@ def alert_row(
     short = helper if width_of(helper) <= SHORT_HINT else ()  # half a hint is none
     many = f"{len(state.alerts)} alerts" if len(state.alerts) > 1 else ""
     old, brief = f"{say.age(state.now - first.at)} ago", first.text.partition(" (")[0]
-    for words, hint, ago in (
-        (first.text, helper, old),
-        (first.text, short, old),
-        (brief, short, old),
-        (brief, short, ""),
+    for words, key, ago, count in (
+        (first.text, helper, old, all_at_once(state) or many),
+        (first.text, helper, old, many),
+        (first.text, short, old, many),
+        (brief, short, old, many),
+        (brief, short, "", many),
     ):
-        right = "   ".join(filter(None, (ago, many)))
-        room = width - len(lead) - width_of(hint) - len(right) - (3 if right else 1)
+        right = "   ".join(filter(None, (ago, count)))
+        room = width - len(lead) - width_of(key) - len(right) - (3 if right else 1)
         if cell_len(words) <= room:
             break
-    left = row(Span(lead, tone), Span(clip(words, room), tone), hint)  # what is cut is never the key
+    left = row(Span(lead, tone), Span(clip(words, room), tone), key)  # what is cut is never the key
     return spread(left, row(Span(right, "dim", "view.events"), " " if right else ""), width)
 
 

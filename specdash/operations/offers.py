@@ -220,7 +220,7 @@ class Operations:
         if key is None:
             raise SpecdashError(
                 "nothing here has a known fix",
-                "`specdash patch TARGET FILE KEY=VALUE` changes any value, by its diff and with a way back",
+                f"`specdash patch {self._acts.state.typed} FILE KEY=VALUE` sets a value, undo takes it back",
             )
         found = self._starts.found(server)
         known = await fixes(Hands(self._acts), key, found.launch)

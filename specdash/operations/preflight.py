@@ -18,7 +18,6 @@ from specdash.operations.work import Check, Launch, Outcome
 
 LASTING = frozenset({"model", "draft", "disk", "ulimits", "driver", "files", "version", "flags"})
 """What is the same before and after the old server is stopped."""
-OTHER_FLAGS = "`specdash restart TARGET --variant NAME` starts it with other flags, a variant of the profile"
 
 
 async def check(ctx: Context, work: Check) -> Outcome:
@@ -71,7 +70,8 @@ async def examine(hands: Hands, work: Check, *, lasting: bool = False) -> tuple[
         lines += checks_engine.flags(launch.engine, launch.argv, found)
     if work.last_end is not None:
         words = f"the last start ended with: {work.last_end}; the same flags will likely end the same way"
-        lines.append(warn("last", words, OTHER_FLAGS))
+        command = f"`specdash restart {hands.state.typed} --variant NAME`"
+        lines.append(warn("last", words, f"{command} starts it with other flags, a variant of the profile"))
     return tuple(line for line in lines if not lasting or line.key in LASTING)
 
 

@@ -219,7 +219,7 @@ async def test_the_same_flags_after_an_end_that_lay_in_them_are_warned_of_and_ot
 
     said = await preview("oom_capture")
     assert said.startswith("▲ last: the last start ended with: out of GPU memory; the same flags")
-    assert "`specdash restart TARGET --variant NAME`" in said
+    assert f"`specdash restart {host.state.typed} --variant NAME`" in said
     assert await preview("rank_killed_sigkill") == "", "no flag ends that"
 
 

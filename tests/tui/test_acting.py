@@ -251,7 +251,7 @@ async def test_p_without_a_known_fix_says_what_changes_any_value(tmp_path: Path,
         await settle(pilot)
         await pilot.press("P")
         text = await until(pilot, "nothing here has a known fix")
-        assert "specdash patch TARGET FILE KEY=VALUE" in text
+        assert f"specdash patch {source.state.typed} FILE KEY=VALUE" in text
         assert isinstance(app.screen_stack[-1], NoticeDialog)
         await pilot.press("enter")
         assert isinstance(app.screen, Dashboard)

@@ -34,6 +34,11 @@ class Link(msgspec.Struct, frozen=True, kw_only=True):
     """When the host was last heard, while the link does not live; None: it lives, or never lived."""
 
     @property
+    def trying(self) -> bool:
+        """An attempt to connect is under way: to ask for one more changes nothing."""
+        return self.state == "connecting" or (self.state == "lost" and self.retry_at is None)
+
+    @property
     def sentence(self) -> str | None:
         """The reason without the hint."""
         if self.reason is None or self.hint is None:

@@ -135,7 +135,7 @@ def idle(board: Dashboard) -> frozenset[str]:
     out = set()
     if buffer is None or not buffer.errors:
         out |= {"log.error", "log.error_previous"}
-    if board.state.over is not None or board.state.link.state == "connecting":
+    if board.state.over is not None or board.state.link.trying:
         out.add("conn.retry")
     if put_away(board) is None:
         out.add("alert.ack")

@@ -124,7 +124,7 @@ def lost_row(state: HostState, width: int) -> Row:
     reason = unnamed(state.target, link.sentence or "")
     why = Span(f": {reason}" if reason else "", "warn")
     hand = (Span("   "), key_span("conn.retry"), Span(" now", "dim", "conn.retry"))
-    again = row(Span(f" — {retry_text(state)}", "warn"), *(hand if link.retry_at is not None else ()))
+    again = row(Span(f" — {retry_text(state)}", "warn"), *(() if link.trying else hand))
     forms = (row(lost, why, again, dim("   what is below is old")), row(lost, why, again), row(lost, again))
     return next((form for form in forms if width_of(form) <= width), forms[-1])
 

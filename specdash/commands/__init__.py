@@ -42,4 +42,5 @@ COMMANDS: Final[dict[str, str]] = {
 
 EXIT_CODES: Final = """\b
 Exit codes: 0 fine, 1 a problem was found or an action failed, 2 usage,
-3 could not connect, 4 refused: only watching, or not confirmed."""
+3 could not connect, 4 refused: only watching, not confirmed,
+or one of several servers must be named."""

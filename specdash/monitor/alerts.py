@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _KEPT = 50
 """So many alerts stand at most."""
+OPEN_KEPT = 20
+"""So many servers stay at most whose end nobody has acknowledged, and their alarms with them."""
 UNSEEN = "reason not seen"
 """How the reading of a main process ends that is gone while nothing tells why: no line, nothing left."""
 
@@ -120,8 +122,9 @@ def keep(known: tuple[Alert, ...], fresh: Iterator[Alert], dismissed: frozenset[
 
 
 def _with_room(alerts: tuple[Alert, ...]) -> tuple[Alert, ...]:
-    """The newest; a crash nobody has acknowledged goes last, for the view of its server hangs on it."""
-    leave_first = sorted(alerts, key=lambda alert: alert.alarm and "/crashed/" in alert.key)
+    """The newest, and the first crashes: the view of a server hangs on the alarm of its end."""
+    crashes = [alert.key for alert in alerts if alert.alarm and "/crashed/" in alert.key][:OPEN_KEPT]
+    leave_first = sorted(alerts, key=lambda alert: alert.key in crashes)
     gone = {alert.key for alert in leave_first[:-_KEPT]}
     return tuple(alert for alert in alerts if alert.key not in gone)
 

@@ -7,6 +7,7 @@ from collections import Counter
 import msgspec
 
 from specdash.monitor.address import address, listeners, listens_itself, port_owner
+from specdash.monitor.alerts import OPEN_KEPT
 from specdash.monitor.frames import Processes
 from specdash.monitor.learning import begin_course
 from specdash.monitor.logsource import log_source
@@ -18,8 +19,6 @@ from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
 
 _GONE_KEPT = 3
-_OPEN_KEPT = 50
-"""So many ended servers stay at most whose end nobody has acknowledged."""
 replace = msgspec.structs.replace
 
 
@@ -65,10 +64,13 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
 
 
 def _kept(gone: list[ServerMemory], memory: Memory) -> list[ServerMemory]:
-    """The last ones that ended, and all whose end is an alarm that nobody has acknowledged."""
+    """The last ones that ended, and the first whose end is an alarm that nobody has acknowledged.
+
+    Of very many the later ones go: no view is taken away by what ends after it.
+    """
     told = {alert.key.partition("/")[0].removeprefix("server:") for alert in memory.alerts if alert.alarm}
     ordered = sorted(gone, key=lambda server: server.gone_at or 0.0)
-    unseen = [server for server in ordered[:-_GONE_KEPT] if server.key in told][-_OPEN_KEPT:]
+    unseen = [server for server in ordered[:-_GONE_KEPT] if server.key in told][:OPEN_KEPT]
     return [*unseen, *ordered[-_GONE_KEPT:]]
 
 

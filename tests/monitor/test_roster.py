@@ -35,6 +35,18 @@ def test_a_crash_that_nobody_acknowledged_outlasts_every_later_start() -> None:
     assert first not in names(memory)
 
 
+def test_no_later_end_takes_the_view_of_an_earlier_one_away() -> None:
+    memory = run(hello(), processes(10.0, *server(started=5.0)), log(11.0, CRASH, start_=True, mtime=11.0))
+    memory = run(processes(13.0), tick(40.0), crowd(50.0, 70), memory=memory)
+    for many in range(69, -1, -1):  # each dies without a word
+        at = 130.0 - many
+        memory = run(crowd(at, many), tick(at + 0.9), memory=memory)
+    crashes = [alert.key for alert in memory.picture.alerts if "/crashed/" in alert.key]
+    assert crashes[0].startswith("server:100:100/")
+    assert {100, FIRST} <= names(memory), "the first and the last to end"
+    assert len(names(memory)) <= 24
+
+
 def test_a_crowd_with_news_of_its_own_takes_no_crash_away() -> None:
     memory = run(hello(), processes(10.0, *server(started=5.0)), log(11.0, CRASH, start_=True, mtime=11.0))
     memory = run(processes(13.0), tick(40.0), memory=memory)

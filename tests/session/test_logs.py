@@ -46,7 +46,8 @@ async def test_the_log_of_a_server_that_is_no_longer_shown_is_let_go() -> None:
         assert tailed - set(untailed) == shown
         assert len(untailed) == LAUNCHES - len(shown)
         assert f"/var/log/vllm-{LAUNCHES}.log" in shown
-        assert "/var/log/vllm-1.log" in untailed, "the oldest go first"
+        assert f"/var/log/vllm-{LAUNCHES - 5}.log" in untailed
+        assert "/var/log/vllm-1.log" in shown, "its view stays until its end is acknowledged"
 
 
 async def test_a_log_that_was_asked_for_by_name_is_kept_without_any_server() -> None:

@@ -132,7 +132,10 @@ def say_next(runs: Sequence[Measured]) -> None:
 
 
 def live_words(progress: Progress) -> str:
-    """``benchmark 2 of 5 · 84.2 tok/s, this run 82.5 · 4 running · 12 of 32 requests · 0:18 left``."""
+    """``benchmark 2 of 5 · 12 of 32 requests · 0:18 left · 84.2 tok/s, this run 82.5 · TTFT 52 ms · …``.
+
+    What a narrow terminal cuts off comes last.
+    """
     from specdash.bench.words import rate
 
     tick = progress.tick
@@ -141,25 +144,24 @@ def live_words(progress: Progress) -> str:
         return f"{parts[0]} · {LOST}"
     if progress.line:
         return f"{parts[0]} · {progress.line}"
-    if tick is None or progress.state in ("starting", "warming up"):
+    if tick is None or progress.state != "measuring":
         parts.append(progress.state)
+    if tick is not None:
+        parts.append(f"{tick.done} of {tick.total} requests")
+        parts += [f"{tick.failed} failed"] if tick.failed else []
+    if progress.left_s is not None:
+        parts.append(f"{clock(progress.left_s)} left")
+    if progress.shared is not None:
+        parts.append(f"shared: {progress.shared}")
     if tick is not None and progress.state in ("measuring", "stopping"):
         so_far = f", this run {rate(progress.so_far)}" if progress.so_far is not None else ""
         parts.append(f"{rate(progress.now_tok_s)} {progress.unit}{so_far}")
         parts += [f"TTFT {tick.ttft_ms:.0f} ms"] if tick.ttft_ms is not None else []
         parts += [f"ITL {tick.itl_ms:.1f} ms"] if tick.itl_ms is not None else []
-    if progress.shared is not None:
-        parts.append(f"shared: {progress.shared}")
     if progress.accept_length is not None:
         even = f" (break-even {progress.break_even:.2f})" if progress.break_even is not None else ""
         parts.append(f"accept {progress.accept_length:.2f}{even}")
-    if tick is not None:
-        parts += [f"{tick.running} running", f"{tick.done} of {tick.total} requests"]
-        parts += [f"{tick.failed} failed"] if tick.failed else []
-    if progress.state == "stopping":
-        parts.append("stopping")
-    elif progress.left_s is not None:
-        parts.append(f"{clock(progress.left_s)} left")
+    parts += [f"{tick.running} running"] if tick is not None else []
     return " · ".join(parts)
 
 

@@ -231,7 +231,7 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
     if load.requests < streams:
         yield f"fewer requests than streams: never more than {count(load.requests, 'stream')} at work"
     elif streams > 1 and load.requests < A_STREAM * streams:
-        yield f"fewer than {A_STREAM} requests a stream: little of it has all of them at work"
+        yield f"fewer than {A_STREAM} requests a stream: little of it has all streams at work"
     if load.counters:
         yield "GET /metrics before and after"
     else:

@@ -281,8 +281,8 @@ def test_the_live_line() -> None:
         so_far=82.1, takes_s=21.2, accept_length=2.41, break_even=3.3,
     )  # fmt: skip
     assert live_words(progress) == (
-        "benchmark 2 of 2 · 84.2 tok/s, this run 82.1 · TTFT 52 ms · ITL 11.8 ms"
-        " · accept 2.41 (break-even 3.30) · 4 running · 12 of 32 requests · 1 failed · 0:18 left"
+        "benchmark 2 of 2 · 12 of 32 requests · 1 failed · 0:18 left · 84.2 tok/s, this run 82.1 · TTFT 52 ms"
+        " · ITL 11.8 ms · accept 2.41 (break-even 3.30) · 4 running"
     )
 
 

@@ -43,7 +43,7 @@ def test_the_plan_is_literal() -> None:
     ("streams", "requests", "says"),
     [
         (8, 3, "fewer requests than streams: never more than 3 streams at work"),
-        (8, 8, "fewer than 4 requests a stream: little of it has all of them at work"),
+        (8, 8, "fewer than 4 requests a stream: little of it has all streams at work"),
         (8, 32, None),
         (1, 1, None),
     ],

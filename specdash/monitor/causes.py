@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from specdash.monitor import alerts, kernelnews
+from specdash.monitor import alerts, kernelnews, linknews
 from specdash.monitor.memory import Memory
 from specdash.monitor.state import Alert, Gpu, HostState, Server
 
@@ -19,7 +19,7 @@ def told(
 ) -> Memory:
     """The same with its alerts as of now. ``before``: the picture of which ``memory`` has the next."""
     fresh = list(_causes(memory, before, portraits, gpus, now))
-    known = alerts.of_now(memory.alerts, before, memory.picture)
+    known = linknews.of_now(memory.alerts, before, memory.picture)
     known = alerts.of_ends(known, memory.portraits, portraits, now)
     kept = alerts.keep(known, iter(fresh), frozenset(memory.dismissed))
     keys = {alert.key for alert in kept}
@@ -34,7 +34,7 @@ def _causes(
     memory: Memory, before: HostState, portraits: Mapping[str, Server], gpus: tuple[Gpu, ...], now: float
 ) -> Iterator[Alert]:
     picture = memory.picture
-    yield from alerts.of_link(before, picture, now)
+    yield from linknews.alerts(before, picture, now)
     yield from alerts.notice(dict(memory.portraits), tuple(portraits.values()), gpus, now)
     if picture.gpus_at is not None or picture.gpu_error is not None:  # a card is told by its number
         yield from kernelnews.alerts(picture.kernel, gpus, memory.met_at or now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from specdash.monitor.alerts import LINK, again, why
+from specdash.monitor.linknews import LINK, again, why
 from specdash.monitor.spans import ago
 from specdash.monitor.state import Alert, Event, HostState, Server
 from specdash.monitor.words import ALARM_STATES

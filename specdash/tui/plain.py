@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from specdash.monitor.alerts import LINK, about, again
+from specdash.monitor.alerts import about
 from specdash.monitor.glyphs import state_name
 from specdash.monitor.importance import by_importance
+from specdash.monitor.linknews import LINK, again
 from specdash.monitor.state import HostState
 from specdash.monitor.words import ALARM_STATES
 from specdash.operations.which import SHOWN, Wanted, absent, some

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from specdash.operations.desk import Desk
+from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
+from specdash.operations.offers import Operations
 from specdash.operations.plan import Plan
 from specdash.operations.runner import Runner
 from tests.operations.fakehost import FakeHost
+from tests.operations.offering import Offering
 
 Carry = Callable[[Plan], Awaitable[Plan]]
 
@@ -32,3 +37,12 @@ def carry(host: FakeHost, journal: Journal) -> Carry:
         return await runner.run(plan, lambda _: None)
 
     return carry_out
+
+
+@pytest.fixture
+def offering(host: FakeHost, journal: Journal, tmp_path: Path) -> Offering:
+    def make(**more: Any) -> Operations:
+        desk = Desk(host, journal, clock=host.clock)
+        return Operations(host, journal, desk=desk, memory=Memory(tmp_path / "found"), **more)
+
+    return make

@@ -90,6 +90,18 @@ def test_what_was_kept_is_not_taken_for_what_counts(counting: Sequence[bool], sa
     assert says.replace("kept", "not kept") in text_of(bench_title(lost))
 
 
+def test_where_several_loads_were_measured_each_figure_names_its_own() -> None:
+    wide = parse({"url": "h:1", "concurrency": 8})
+    runs = (measured(4, 80.0), measured(5, 300.0, workload=wide))
+    done = msgspec.structs.replace(LIVE, state="done", done=runs, runs=2, load=wide, baseline=None)
+    lines = said(bench_rows(done, 78, 0)).splitlines()
+    assert lines == [
+        "median of 8 streams 300.0 tok/s",
+        "run 4, 1 stream: 80.0 tok/s",
+        "run 5, 8 streams: 300.0 tok/s",
+    ]
+
+
 def test_of_one_run_alone_there_is_no_second() -> None:
     alone = msgspec.structs.replace(LIVE, run=1, runs=1)
     assert text_of(bench_title(alone)) == "◐ benchmark of eagle3-3  measuring"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from specdash.bench.record import Measured
 from specdash.bench.words import rate
 from specdash.measuring.course import load_words
 from specdash.measuring.progress import Progress
@@ -98,7 +99,8 @@ def headline(progress: Progress, width: int) -> Row:
         parts += [row(dim("this run "), rate(found))] if found is not None else []
     else:
         found = progress.median_tok_s
-        median = row(dim("median "), Span(f"{rate(found)} tok/s", "strong"))
+        of = _load(progress, progress.done[-1]) if found is not None else ""
+        median = row(dim(f"median{f' of {of}' if of else ''} "), Span(f"{rate(found)} tok/s", "strong"))
         parts.append(median if found is not None else row(dim("no median: none of these runs counts")))
     if progress.baseline is not None and found is not None:
         change = f"{100 * (found / progress.baseline - 1):+.0f} %".replace("-", "−")
@@ -167,7 +169,8 @@ def ended(progress: Progress, width: int) -> list[Row]:
     out: list[Row] = []
     for run in progress.done[-6:]:
         found = run.run
-        parts = [row(dim(f"run {run.id or '–'} "), f"{rate(run.tok_s)} tok/s")]
+        of = _load(progress, run)
+        parts = [row(dim(f"run {run.id or '–'}{f', {of}:' if of else ''} "), f"{rate(run.tok_s)} tok/s")]
         if run.trouble:
             parts.append(row(Span(f"✖ does not count: {run.trouble[0]}", "bad")))
         if found.ttft_ms is not None:
@@ -176,6 +179,12 @@ def ended(progress: Progress, width: int) -> list[Row]:
             parts.append(row(dim("TPOT "), f"{found.tpot_ms.mean:,.1f} ms"))
         out.append(_fitting(parts, width))
     return out
+
+
+def _load(progress: Progress, run: Measured) -> str:
+    """``8 streams``, where several loads were measured; else nothing."""
+    several = len({each.cell for each in progress.done}) > 1
+    return run.cell.partition(",")[0] if several else ""
 
 
 def bench_line(progress: Progress, width: int) -> Row:

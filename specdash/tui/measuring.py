@@ -12,7 +12,6 @@ from specdash.monitor.naming import called, host_in_full
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.screens.keysnow import gone_wrong
-from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.panelrows import Panel
 
 if TYPE_CHECKING:
@@ -239,37 +238,17 @@ class Measuring:
     def compare(self) -> None:
         """5: variants side by side; h and l take another baseline."""
         here = self.here
-        chosen = 0
 
-        def names() -> list[str]:
-            oldest_first = sorted(self._mine(here), key=lambda run: run.at)
-            known = dict.fromkeys(run.variant for run in oldest_first)
-            return sorted(known, key=lambda name: name != "baseline")
-
-        def baseline() -> str | None:
-            known = names()
-            return known[chosen % len(known)] if len(known) > 1 else None
-
-        def turn(step: int) -> None:
-            nonlocal chosen
-            chosen += step
-
-        def title() -> Row:
-            against = f"   against {baseline()}" if baseline() else ""
-            name = Span(f"runs of {host_in_full(here.source.state)} compared", "strong")
-            return row(name, self._made_up(), dim(against))
-
-        def rows(width: int) -> list[Row]:
-            from specdash.bench.table import tables
-            from specdash.tui.widgets.runrows import compare_rows
-
-            found = tables(self._mine(here), baseline=baseline(), history=here.known)
-            return compare_rows(found[::-1], width)  # the newest load first
+        def name() -> Row:
+            words = f"runs of {host_in_full(here.source.state)} compared"
+            return row(Span(words, "strong"), self._made_up())
 
         def show() -> None:
-            turning = turn if len(names()) > 1 else None
-            self.compared = self.compared or turning is not None
-            self._board.app.push_screen(Overlay(title, rows, again="5", turn=turning))
+            from specdash.tui.screens.comparison import Comparison
+
+            sheet = Comparison(name, lambda: self._mine(here), lambda: here.known)
+            self.compared = self.compared or sheet.baseline is not None
+            self._board.app.push_screen(sheet)
 
         self._read_then(here, show)
 

@@ -93,4 +93,4 @@ def told(run: Measured) -> str:
 
 
 def _progress(progress: Progress) -> str:
-    return f"run {progress.run} of {progress.runs}, {progress.state}"
+    return ", ".join(filter(None, (progress.which, progress.state)))

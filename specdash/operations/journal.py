@@ -58,10 +58,10 @@ class LineFile:
             self.close()
             raise SpecdashError(busy, "wait until it is done") from None
         try:
-            with _kept(path):
-                if fresh:
-                    self.write(first)
-                elif not path.read_bytes().endswith(b"\n"):  # a line was torn off: ours begins on its own
+            if fresh:
+                self.write(first)
+            elif not path.read_bytes().endswith(b"\n"):  # a line was torn off: ours begins on its own
+                with _kept(path):
                     os.write(self._descriptor, b"\n")
         except SpecdashError:
             self.close()
@@ -74,10 +74,10 @@ class LineFile:
     def write(self, row: Mapping[str, Any], *, sync: bool = True) -> None:
         """One line; on disk when this returns, unless a crash of the machine may take it (``sync``).
 
-        Raises ``OSError``.
+        Raises ``SpecdashError``.
         """
         line = msgspec.json.encode(row) + b"\n"
-        with ownfiles.writing(self.path):
+        with _kept(self.path):
             if os.write(self._descriptor, line) < len(line):  # a disk that is nearly full takes a part of it
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             if sync:
@@ -165,7 +165,8 @@ class Journal:
 
     def undone(self, plan_id: str, by: str) -> None:
         """A patch was taken back by that plan."""
-        with self._path(plan_id).open("ab") as file:
+        path = self._path(plan_id)
+        with _kept(path), path.open("ab") as file:
             file.write(msgspec.json.encode({"undone_by": by}) + b"\n")
 
     def _path(self, plan_id: str) -> Path:

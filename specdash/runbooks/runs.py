@@ -131,7 +131,7 @@ class RunFile(LineFile):
 
     def sample(self, sample: Sample) -> None:
         """What was seen of the host; it may be lost in a crash of the machine, or on a full disk."""
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(SpecdashError):
             self.write({"seen": msgspec.to_builtins(sample)}, sync=False)
 
     def end(self, run: Run) -> None:

@@ -19,7 +19,6 @@ from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.standing import Standing
 from specdash.tui.widgets.panelrows import Panel
-from specdash.wording import why
 
 if TYPE_CHECKING:
     from specdash.monitor.state import Server
@@ -256,17 +255,14 @@ class Acting:
             self._board.picked = True  # whoever acts on a server has chosen it: it keeps the view
         host.ended = host.cut_off = None
         began = self.now
-        not_begun = f"{plan.kind} {plan.subject}: not begun"
         try:
             plan = await operations.perform(plan)
         except SpecdashError as error:
-            self._tell(not_begun, error)
-            return
-        except OSError as error:
             at = operations.desk.plan
-            begun = at is not None and at.id == plan.id and at.begun
-            title = f"cut off: {at.summary()}" if at is not None and begun else not_begun
-            self._tell(title, SpecdashError(f"what is done cannot be kept: {why(error)}"))
+            if at is not None and at.id == plan.id and at.begun:  # there is no room for its journal any more
+                self._tell(f"cut off: {at.summary()}", error)
+            else:
+                self._tell(f"{plan.kind} {plan.subject}: not begun", error)
             return
         host.ended, host.ended_at = plan, host.source.state.now
         if not plan.ok or self.now - began > LONG_S:

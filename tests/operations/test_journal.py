@@ -22,7 +22,7 @@ def test_a_line_for_which_the_disk_has_only_half_the_room_is_not_taken_for_writt
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, hard))
     try:
-        with pytest.raises(OSError, match="is full: make room there"):
+        with pytest.raises(SpecdashError, match="is full: make room there"):
             file.write({"step": 0, "is": "active"})
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.errors import RequestError
+from specdash.errors import RequestError, SpecdashError
 from specdash.profile.document import FilePatch, RunbookStep
 from specdash.runbooks.conductor import Conductor
 from specdash.runbooks.doing import NotAgreed, Waits
@@ -385,7 +385,7 @@ async def test_what_was_seen_meanwhile_may_be_lost_on_a_full_disk_and_the_run_go
 
     def full(self: RunFile, row: dict[str, Any], *, sync: bool = True) -> None:
         if "seen" in row:
-            raise OSError(28, "No space left on device")
+            raise SpecdashError("what is done cannot be kept: the disk is full")
         write(self, row, sync=sync)
 
     monkeypatch.setattr(RunFile, "write", full)

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
+import pytest
 from textual.widgets import Button
 
+from specdash.errors import SpecdashError
+from specdash.operations.journal import Record
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.plan import PlanDialog
 from tests.operations.fakehost import sglang
@@ -61,6 +66,27 @@ async def test_where_nothing_is_to_be_cleaned_no_steps_are_listed_and_the_only_b
         await pilot.press("enter")
         await settle(pilot)
         assert app.screen is board
+
+
+async def test_a_plan_whose_journal_has_no_room_any_more_is_not_said_to_be_not_begun(
+    tmp_path: Path, make_app: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Record.write
+
+    def full(self: Record, row: Mapping[str, Any], *, sync: bool = True) -> None:
+        if row.get("step") == 1:
+            raise SpecdashError("what is done cannot be kept: the disk is full")
+        write(self, row, sync=sync)
+
+    monkeypatch.setattr(Record, "write", full)
+    source = await to_kill(tmp_path)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await open_dialog(pilot, "K")
+        await confirm(pilot)
+        text = await until(pilot, "what is done cannot be kept: the disk is full")
+        assert "cut off: kill sglang:30000 (pid 100): 1 of 4 steps" in text
+        assert source.host.effects == [("TERM", 100)]
 
 
 async def test_what_the_profile_locks_is_unlocked_by_name_and_every_key_says_so(

@@ -91,7 +91,7 @@ class Speed:
             before, since = _rate(seen[0], half), _rate(half, now)
             if abs(before - since) > self.SWAY * max(before, since):
                 return None  # between two speeds any number would be made up
-            step = 5 if rate >= 10 else 1
+            step = 1 if rate < 10 else 5 if rate < 100 else 50
             told = self._told[state.target] = max(1, step * round(rate / step))
         return told if told >= 2 else None
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import msgspec
@@ -111,6 +112,7 @@ async def test_the_panel_of_a_stall_takes_the_place_of_the_cards_only_where_rows
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "TP0 4243" not in screen_text(app)
+        assert re.search(r" GPUs 0-7   [0-9.-]+ of [0-9.]+ GiB .* GPU 3 ◀ lags", screen_text(app))
         await pilot.press("1")
         await settle(pilot)
         assert "TP0 4243" in screen_text(app)
@@ -132,6 +134,21 @@ async def test_a_crash_leads_the_log_to_its_root_cause_once(make_app: Make) -> N
         await pilot.press("G")
         await settle(pilot)
         assert board.query_one(LogPane).follow
+
+
+async def test_on_a_short_screen_of_several_hosts_a_crash_leaves_the_log_room_for_its_root_cause(
+    make_app: Make,
+) -> None:
+    source = fakes.source(states.serving(), [*CRASH_LINES, *["and more"] * 60], milestones=False)
+    app = make_app(source, fakes.source(states.serving()), fakes.source(states.idle()))
+    async with app.run_test(size=(200, 60)) as pilot:
+        await settle(pilot)
+        source.set(states.crashed())
+        for size in ((200, 60), (80, 24)):
+            await pilot.resize_terminal(*size)
+            await settle(pilot)
+            assert "▌ValueError: Warning" in screen_text(app), "it stays in sight"
+        assert " GPUs 0-" in screen_text(app)
 
 
 async def test_a_log_that_cannot_be_read_says_why(make_app: Make) -> None:
@@ -321,16 +338,16 @@ async def test_a_pane_alone_for_want_of_room_says_so_and_stands_beside_the_other
         assert (board.zoomed, "z all panes" in screen_lines(app)[-1]) == ("side", True)
         await pilot.resize_terminal(70, 24)
         await settle(pilot)
-        assert board.zoomed == "side", "still no room"
+        assert board.has_class("-zoom-side"), "still no room"
         await pilot.resize_terminal(200, 50)
         await settle(pilot)
-        assert board.zoomed is None
+        assert not board.has_class("-zoom-side")
         assert isinstance(board.focused, StepsPane)
         assert "z zoom" in screen_lines(app)[-1]
         await pilot.press("z")
         await pilot.resize_terminal(120, 40)
         await settle(pilot)
-        assert board.zoomed == "side", "what was asked for stays"
+        assert board.has_class("-zoom-side"), "what was asked for stays"
 
 
 async def test_while_a_search_is_on_the_keys_to_the_next_hit_are_named(make_app: Make) -> None:

@@ -151,6 +151,11 @@ def test_an_outcome_is_one_line_and_its_key_is_never_cut_off() -> None:
     done = plan(step(state="done", started=NOW, ended=NOW + 72, evidence="GPU 0–7 clean"))
     assert text_of(outcome_row(done)) == "✓ kill sglang:30000 (pid 100): done in 1:12   GPU 0–7 clean"
     assert helps(done) is None
+    path = "max_position_embeddings in /data/models/eagle3-draft/config.json"
+    patched = plan(step(state="done", started=NOW, ended=NOW + 1), kind="patch", subject=path)
+    assert text_of(outcome_row(patched, 78)) == (
+        "✓ patch max_position_embeddings…: done in 0:01  — R starts the server with it"
+    )
     cut = plan(step(state="done"), step(state="skipped", result={"cancelled": True}))
     words = text_of(outcome_row(cut))
     assert words.startswith("▲ kill sglang:30000 (pid 100): stopped after step 1 of 2, as you asked")

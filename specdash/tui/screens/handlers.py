@@ -103,7 +103,7 @@ def _pane(name: str) -> Callable[[Dashboard], None]:
         widget = board.query_one(_PANES[name])
         if board.zoomed and board.zoomed != name:
             board.zoom(None)
-        if widget.region and board.zoomed in (None, name):
+        if _has_room(widget) and board.zoomed in (None, name):
             widget.focus()  # at once: enter may follow before anything is painted
         else:
             board.call_after_refresh(_show_pane, board, widget, name)
@@ -113,9 +113,13 @@ def _pane(name: str) -> Callable[[Dashboard], None]:
 
 def _show_pane(board: Dashboard, widget: Widget, name: str) -> None:
     """Focus a pane; one that has no place in this layout is shown alone."""
-    if not widget.region:
+    if not _has_room(widget):
         board.zoom(name, crowded=True)
     widget.focus()
+
+
+def _has_room(pane: Widget) -> bool:
+    return bool(pane.region) and not pane.has_class("-slim")
 
 
 def make_room(board: Dashboard) -> None:

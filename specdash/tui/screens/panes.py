@@ -97,7 +97,6 @@ def _arrange(board: Dashboard) -> None:
         {
             "-nothing": nothing,
             "-no-server": server is None and not nothing,
-            "-stalled": server is not None and server.state == "stalled",
             "-cramped": _cramped(board),
             "-explained": panel is not None,
         }
@@ -143,5 +142,6 @@ def _show_cards(board: Dashboard) -> None:
     ended = server is None or server.state in SUMMARY_STATES
     alone, cramped = board.has_class("-zoom-gpu"), _cramped(board)
     summary = not alone and (cramped or (board.panel is not None and (board.short or ended)))
+    slim = summary and board.short and server is not None and board.panel is not None
     most = CRAMPED_CARDS if cramped and not alone else 0
-    board.query_one(GpuPane).look(state, server, summary=summary, short=board.short, most=most)
+    board.query_one(GpuPane).look(state, server, summary=summary, slim=slim, short=board.short, most=most)

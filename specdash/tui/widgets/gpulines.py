@@ -225,7 +225,8 @@ def _alike(gpu: Gpu, now: float, lagging: Sequence[str]) -> tuple[object, ...]:
     )
 
 
-def _span(values: Sequence[float | None], unit: str) -> str:
+def span_of(values: Sequence[float | None], unit: str) -> str:
+    """The least and the most of what was seen: ``96-146 W``."""
     known = [value for value in values if value is not None]
     if not known:
         return "?"
@@ -254,9 +255,9 @@ def _alike_row(some: Sequence[Gpu], width: int) -> Row:
     names, memory = f"{first.card.index}-{last.card.index}", text_of(_memory(first, 0, 1)).strip()
     left = row(dim(names), pad(memory, max(INDEX + MEMORY - len(names), len(memory) + 1), right=True))
     work = row(
-        _span([gpu.card.util for gpu in some], "%"),
-        pad(_span([gpu.card.power_w for gpu in some], " W"), 11, right=True),
-        pad(_span([gpu.card.temp_c for gpu in some], "°"), 8, right=True),
+        span_of([gpu.card.util for gpu in some], "%"),
+        pad(span_of([gpu.card.power_w for gpu in some], " W"), 11, right=True),
+        pad(span_of([gpu.card.temp_c for gpu in some], "°"), 8, right=True),
     )
     size = INDEX + MEMORY + 2 + columns.bar + 2 + columns.spark + sum(columns.work)
     cells = min(columns.bar, size - width_of(left) - width_of(work) - 4)

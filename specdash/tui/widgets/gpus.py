@@ -11,7 +11,7 @@ from textual.geometry import Size
 
 from specdash.monitor.state import Gpu, HostState, Server
 from specdash.tui import say
-from specdash.tui.paint import Row, Span, dim, row
+from specdash.tui.paint import Row, Span, dim, fill, row
 from specdash.tui.widgets.glyphs import key_span
 from specdash.tui.widgets.gpuboxes import box_rows, rows_needed
 from specdash.tui.widgets.gpulines import (
@@ -21,7 +21,9 @@ from specdash.tui.widgets.gpulines import (
     column_titles,
     half_row,
     last_known_s,
+    remarks,
     short_name,
+    span_of,
     summary_rows,
     two_columns,
 )
@@ -47,6 +49,7 @@ class GpuPane(Choosing, can_focus=True):
     state: HostState | None = None
     server: Server | None = None
     summary = False
+    slim = False
     short = False
     most = 0
     boxes = False
@@ -57,14 +60,19 @@ class GpuPane(Choosing, can_focus=True):
         server: Server | None,
         *,
         summary: bool,
+        slim: bool = False,
         short: bool,
         most: int = 0,
     ) -> None:
         """Show another picture.
 
-        ``summary``: alike cards on one line. ``short``: few rows, no titles. ``most``: so many rows at most.
-        A large screen has a box per card.
+        ``summary``: alike cards on one line. ``slim``: one line for all, without a frame. ``short``: few
+        rows, no titles. ``most``: so many rows at most. A large screen has a box per card.
         """
+        self.slim, self.can_focus = slim, not slim
+        self.set_class(slim, "-slim")
+        if slim and self.has_focus:
+            self.blur()
         self.state, self.server, self.summary, self.short, self.most = state, server, summary, short, most
         self.boxes = not summary and boxes_fit(len(state.gpus), self.app.size)
         self.set_class(self.boxes, "-boxes")
@@ -79,6 +87,8 @@ class GpuPane(Choosing, can_focus=True):
         if not state.gpus:
             return [row(Span(state.gpu_error or "no card seen yet", "warn" if state.gpu_error else "dim"))]
         lagging = self.server.lagging if self.server else ()
+        if self.slim:
+            return [slim_row(state.gpus, state.now, width, lagging)]
         error = [row(Span(state.gpu_error, "warn"))] if state.gpu_error else []
         rows = error + self._cards(state, width, lagging)
         if self.most and len(rows) > self.most:
@@ -116,7 +126,7 @@ class GpuPane(Choosing, can_focus=True):
         """How many of what; the sum, and how far the cards differ."""
         state = self.state
         gpus = state.gpus if state else ()
-        if self.boxes:
+        if self.boxes or self.slim:
             return (), ()
         if state is None or not gpus:
             return row(Span("GPUs", "strong")), ()
@@ -138,6 +148,25 @@ class GpuPane(Choosing, can_focus=True):
         if orphan:
             below.append(Span(f" · {say.gib(orphan)} GiB orphaned", "orphan"))
         return title, row(*below)
+
+
+def slim_row(gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str]) -> Row:
+    """All cards on one line, and the odd one: ``GPUs 0-7   76.0 of 95.6 GiB   0-100%   GPU 3 ◀ lags``."""
+    cards = [gpu.card for gpu in gpus]
+    used = [say.gib(card.used_mib) for card in sorted(cards, key=lambda card: card.used_mib or 0)]
+    memory = used[0] if used[0] == used[-1] else f"{used[0]}-{used[-1]}"
+    odd = [(gpu, words[0]) for gpu in gpus if (words := remarks(gpu, now, lagging))]
+    told = row(dim(f"GPU {odd[0][0].card.index} "), odd[0][1]) if odd else ()
+    more = dim(f" +{len(odd) - 1}" if len(odd) > 1 else "")
+    parts = [
+        row(dim(f"GPU{'s' if len(cards) > 1 else ''} "), span_of([card.index for card in cards], "")),
+        row(f"{memory} of {say.gib(cards[0].total_mib)} GiB"),
+        row(span_of([card.util for card in cards], "%")),
+        row(told, more),
+        row(span_of([card.power_w for card in cards], " W")),
+        row(span_of([card.temp_c for card in cards], "°")),
+    ]
+    return clickable(fill(parts, width), "pane.gpu")
 
 
 def _apart_mib(gpus: Sequence[Gpu]) -> int:

@@ -71,6 +71,11 @@ class LogPane(LogReader):
             self.jump(root.line)
             self.call_after_refresh(self.jump, root.line)  # the panel that explains it takes rows first
 
+    def on_resize(self) -> None:
+        """The panel that explains a crash may take its rows late: what was led to stays in sight."""
+        if self._led_to is not None and self.current == self._led_to[1] and not self.follow:
+            self.call_after_refresh(self.jump, self.current)
+
     def retitle(self) -> None:
         """Say in the frame what is so now; the keys say what can be done."""
         set_frame(self, *self.heading(), self.size.width)

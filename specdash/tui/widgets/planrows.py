@@ -192,14 +192,19 @@ def outcome_row(plan: Plan, width: int = 0) -> Row:
     last = next((step.evidence for step in reversed(plan.steps) if step.state == "done"), "")
     took = [moment for step in plan.steps for moment in (step.started, step.ended) if moment is not None]
     clock = f" in {say.clock(max(took) - min(took))}" if took else ""
-    return row(Span(f"✓ {name}: done{clock}", "strong"), dim(f"   {last}" if last else ""))
+    tail = key_hint(plan) or row(dim(f"   {last}" if last else ""))
+    room = width - len(f": done{clock}") - (width_of(tail) if helps(plan) else 0)
+    words = clip(f"✓ {name}", room) if width else f"✓ {name}"
+    return row(Span(f"{words}: done{clock}", "strong"), tail)
 
 
 def helps(plan: Plan) -> str | None:
     """The action that goes on from here; None where nothing is left to do."""
     failed = plan.failed
+    if plan.ok:
+        return "server.restart" if plan.kind == "patch" else None
     if failed is None:
-        return None if plan.ok else KEYS[plan.kind]
+        return KEYS[plan.kind]
     if isinstance(failed.work, Free):
         return "gpu.clean"
     if isinstance(failed.work, Follow) and failed.result.get("diagnosis") == "draft_context_mismatch":
@@ -226,4 +231,5 @@ def key_hint(plan: Plan) -> Row:
     if id_ is None:
         return ()
     words = "prepares it again" if id_ == KEYS[plan.kind] else _HELPS[id_]
+    words = "starts the server with it" if plan.ok else words
     return row(dim("  — "), Span(BY_ID[id_].label, "key", id_), Span(f" {words}", "dim", id_))

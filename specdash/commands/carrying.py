@@ -156,7 +156,9 @@ def _mark(step: Step) -> str:
 
 
 async def confirm(plan: Plan, *, yes: bool) -> None:
-    """Ask, or take ``--yes`` for it. Raises ``Refused``."""
+    """Ask, or take ``--yes`` for it; a plan that only looks needs neither. Raises ``Refused``."""
+    if all(step.risk == "read" for step in plan.steps):
+        return
     terminal = sys.stdin.isatty() and sys.stderr.isatty()
     needed = plan.typing
     if needed is None:

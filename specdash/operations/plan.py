@@ -142,6 +142,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
     def summary(self) -> str:
         """One line for a person: what it is and how far."""
+        if not self.steps:
+            return f"{self.kind} {self.subject}: nothing to do"
         done = sum(step.state in ("done", "skipped") for step in self.steps)
         if (failed := self.failed) is not None:
             return f"{self.kind} {self.subject}: failed at “{failed.title}”: {failed.evidence}"
@@ -150,7 +152,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
             said = f": {step.evidence}" if step.evidence else ""
             return f"{self.kind} {self.subject}: step {index + 1} of {len(self.steps)}, {step.title}{said}"
         if self.over:
-            last = self.steps[-1].evidence if self.steps else ""
+            last = self.steps[-1].evidence
             return (
                 f"{self.kind} {self.subject}: {'done' if self.ok else 'cut off'}{f'; {last}' if last else ''}"
             )

@@ -25,7 +25,7 @@ NOW = 1_795_960_000.0
 
 def plan(kind: Kind = "kill", subject: str = "sglang:30000 (pid 1)", **more: Any) -> Plan:
     step = Step(
-        title="look", risk="read", work=Look(path="/x", becomes=""), preview=("SIGTERM 1  \x1b[31mevil",)
+        title="look", risk="hard", work=Look(path="/x", becomes=""), preview=("SIGTERM 1  \x1b[31mevil",)
     )
     given = {"steps": (step,), **more}
     return Plan(
@@ -44,6 +44,16 @@ async def test_without_a_terminal_only_yes_does_it(monkeypatch: pytest.MonkeyPat
         await carrying.confirm(plan(), yes=False)
     assert refused.value.exit_code == 4
     await carrying.confirm(plan(), yes=True)
+
+
+async def test_a_plan_with_nothing_to_do_or_only_to_look_is_not_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    only_looks = msgspec.structs.replace(plan().steps[0], risk="read")
+    for steps in ((), (only_looks,)):
+        await carrying.confirm(plan("clean", steps=steps), yes=False)
+    assert plan("clean", "leftovers", steps=()).summary() == "clean leftovers: nothing to do"
 
 
 async def test_yes_does_not_stand_for_a_name_that_must_be_typed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -151,7 +151,10 @@ def test_what_is_being_carried_out_is_not_advised() -> None:
     at_work = panel_for(state, first(state), acts=True, at_work=True)
     assert at_work is not None
     assert "it was called stalled, and is being ended" in text_of(at_work.title)
-    assert not [one for one in map(text_of, at_work.rows(110)) if one.startswith("K")]
+    assert not [one for one in map(text_of, at_work.rows(110)) if one.startswith(("K", "→"))]
+    still = panel_for(state, first(state), acts=True)
+    assert still is not None
+    assert [one[0] for one in map(text_of, still.rows(110)) if one.startswith(("K", "→"))] == ["→", "→", "K"]
     stopping = msgspec.structs.replace(first(states.serving()), state="stopped")
     for busy, advised in ((True, False), (False, True)):
         told = panel_for(state, stopping, acts=True, at_work=busy)

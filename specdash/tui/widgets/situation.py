@@ -121,7 +121,8 @@ def stalled(state: HostState, server: Server, *, acts: bool = False, at_work: bo
     def rows(width: int) -> list[Row]:
         out = _reason_rows(server.verdict.reasons, width)
         if root is not None:
-            out += [(), *text_rows(root.summary, width, "strong", 2), *_remedy_rows(root, width)]
+            advice = [] if at_work else _remedy_rows(root, width)
+            out += [(), *text_rows(root.summary, width, "strong", 2), *advice]
         hand = key_rows(("server.kill", kills)) if acts else []
         return [*out, *hand]
 

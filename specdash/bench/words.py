@@ -35,6 +35,14 @@ def rate(value: float | None) -> str:
     return NONE if value is None else f"{value:,.0f}" if value >= 1000 else f"{value:.1f}"
 
 
+def by_what(run: Measured) -> str:
+    """``by the 2 requests that ended``: a stopped run's figures hold nothing of those at work. Else empty."""
+    if not run.run.cancelled:
+        return ""
+    many = run.run.requests - run.run.errors
+    return f"by the {many:,} request{'' if many == 1 else 's'} that ended" if many else "no request ended"
+
+
 def bounds(interval: Interval | None) -> str:
     """``81.9–83.0``."""
     return NONE if interval is None else f"{rate(max(0.0, interval.low))}–{rate(interval.high)}"

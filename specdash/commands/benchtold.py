@@ -168,11 +168,12 @@ def live_words(progress: Progress) -> str:
 def run_words(run: Measured) -> str:
     """One run in a sentence: its number, headline, latencies, and why it does not count."""
     from specdash.bench.table import accept_length
-    from specdash.bench.words import rate
+    from specdash.bench.words import by_what, rate
 
     found = run.run
     which = f"run {run.id}" if run.id is not None else "a run that is not kept"
     parts = [f"{which}: {run.cell}: {rate(run.tok_s)} tok/s"]
+    parts += filter(None, (by_what(run),))
     parts += [f"TTFT {found.ttft_ms.p50:.0f} ms"] if found.ttft_ms else []
     parts += [f"TPOT {found.tpot_ms.mean:.1f} ms"] if found.tpot_ms else []
     length = accept_length(run)

@@ -102,6 +102,20 @@ def test_where_several_loads_were_measured_each_figure_names_its_own() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [(2, "by the 2 requests that ended"), (1, "by the 1 request that ended"), (0, "no request ended")],
+)
+def test_a_stopped_run_says_by_how_many_requests_its_figure_was_made(requests: int, says: str) -> None:
+    run = measured(4, 80.0)
+    stopped = msgspec.structs.replace(run.run, cancelled=True, requests=requests)
+    done = msgspec.structs.replace(
+        LIVE, state="done", done=(msgspec.structs.replace(run, run=stopped),), runs=1
+    )
+    (line,) = said(bench_rows(done, 118, 0)).splitlines()[1:]
+    assert line == f"run 4 80.0 tok/s · ✖ does not count: stopped before its end · {says}"
+
+
 def test_of_one_run_alone_there_is_no_second() -> None:
     alone = msgspec.structs.replace(LIVE, run=1, runs=1)
     assert text_of(bench_title(alone)) == "◐ benchmark of eagle3-3  measuring"

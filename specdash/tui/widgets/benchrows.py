@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from specdash.bench.record import Measured
-from specdash.bench.words import rate
+from specdash.bench.words import by_what, rate
 from specdash.measuring.course import load_words
 from specdash.measuring.progress import Progress
 from specdash.tui import say
@@ -173,6 +173,8 @@ def ended(progress: Progress, width: int) -> list[Row]:
         parts = [row(dim(f"run {run.id or '–'}{f', {of}:' if of else ''} "), f"{rate(run.tok_s)} tok/s")]
         if run.trouble:
             parts.append(row(Span(f"✖ does not count: {run.trouble[0]}", "bad")))
+        if told := by_what(run):
+            parts.append(row(dim(told)))
         if found.ttft_ms is not None:
             parts.append(row(dim("TTFT "), f"{found.ttft_ms.p50:,.0f} ms"))
         if found.tpot_ms is not None:

@@ -93,6 +93,13 @@ def alive(server: Server) -> bool:
     return server.gone_at is None or server.processes > 0
 
 
+def word_for(shown: Server | None, servers: Collection[Server]) -> str | None:
+    """What names the server that is looked at; None where it is the only one, or none is looked at."""
+    if shown is None or sum(map(alive, servers)) < 2:
+        return None
+    return Wanted(str(shown.pid)).on_screen(servers)
+
+
 def some(names: Collection[str]) -> str:
     """The first of them, and how many more there are."""
     more = len(names) - SHOWN

@@ -13,6 +13,7 @@ from specdash.monitor.state import HostState
 from specdash.operations.journal import Journal
 from specdash.operations.offer import Offer
 from specdash.operations.plan import Plan
+from specdash.operations.which import word_for
 from specdash.profile.document import Profile
 from specdash.runbooks.book import Book, books
 from specdash.runbooks.doing import Decision, NotAgreed
@@ -173,7 +174,8 @@ class Playing:
         if run is None or not goes_on:
             host = self.source.state.host
             name, made_up = (host.name, host.simulated) if host else ("", False)
-            run = new_run(book, target, host=name, server=None, now=self._clock(), simulated=made_up)
+            server = word_for(self._board.server, self.source.state.servers)
+            run = new_run(book, target, host=name, server=server, now=self._clock(), simulated=made_up)
         whole = run
         titles = [f"{n}  {step.title}" for n, step in enumerate(whole.steps, 1)]
         more = [f"… and {len(titles) - MOST_SHOWN} more"] if len(titles) > MOST_SHOWN else []
@@ -181,7 +183,7 @@ class Playing:
         acts = "each plan is shown before it runs" if book.acts else "it changes nothing"
         text = "\n".join([*filter(None, (first,)), "", *titles[:MOST_SHOWN], *more, "", f"{acts}."])
         dialog = ConfirmDialog(
-            f"{'go on with' if goes_on else 'run'} {book.name}?",
+            f"{'go on with' if goes_on else 'run'} {' on '.join(filter(None, (book.name, whole.server)))}?",
             text,
             yes="Go on" if goes_on else "Run",
             no="Cancel",

@@ -18,7 +18,9 @@ from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.plan import PlanDialog
+from specdash.tui.widgets.choices import Choice
 from specdash.tui.widgets.steps import StepsPane
+from tests.operations.fakehost import Proc
 from tests.tui import fakes, states
 from tests.tui.actors import HostSource, bury, serving
 from tests.tui.conftest import Make
@@ -159,3 +161,20 @@ async def test_under_watch_only_what_changes_nothing_can_be_run(make_app: Make) 
         await until(pilot, "it changes nothing")
         await pilot.press("l", "enter")
         await until(pilot, "night-watch: 3 of 3 steps done")
+
+
+async def test_of_several_servers_a_runbook_is_about_the_one_that_is_looked_at(
+    make_app: Make, tmp_path: Path
+) -> None:
+    source = _source(tmp_path)
+    one = source.host.servers[0]
+    source.host.add(Proc(7, 70, "vllm serve /m"))
+    source.host.servers.append(
+        msgspec.structs.replace(one, key="other", pid=7, start=70, name="vllm:8000", port=8000)
+    )
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        board.choose(Choice(0, "other"))
+        _press(board, "night")
+        await until(pilot, "run night on vllm:8000?")

@@ -12,6 +12,7 @@ from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, cells, choices, strip_rows
 from specdash.tui.widgets.entrydetail import entry_rows
 from specdash.tui.widgets.figures import one_line
+from specdash.tui.widgets.glyphs import STATE_WORDS
 from specdash.tui.widgets.logframe import no_log_rows
 from specdash.tui.widgets.steps import step_rows
 from tests.tui import pieces, states
@@ -107,6 +108,17 @@ def test_a_cell_without_room_says_less_and_cuts_no_word() -> None:
     assert said[28][1:] == ("● gpubox :8000 ◐ loading", "○ gpubox not reached")
     assert said[24][1:] == ("● gpubox vllm:8000 ◐", "○ gpubox not reached")
     assert said[18][1] == "● gpubox :8000 ◐"
+
+
+def test_a_change_of_a_state_makes_no_second_line_of_the_strip() -> None:
+    both = states.two_servers()
+    ready, loading = both.servers
+    for width in range(40, 70):
+        shapes = {
+            len(strip_rows((msgspec.structs.replace(both, servers=(ready, one)),), None, width, 4))
+            for one in (loading, *(msgspec.structs.replace(loading, state=word) for word in STATE_WORDS))
+        }
+        assert len(shapes) == 1, width
 
 
 def test_an_alert_stands_in_the_cell_of_its_server_and_one_of_the_host_in_the_first() -> None:

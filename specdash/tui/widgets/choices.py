@@ -10,13 +10,14 @@ from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
-from specdash.tui.widgets.glyphs import key_span
+from specdash.tui.widgets.glyphs import STATE_WORDS, key_span, state_word
 from specdash.tui.widgets.header import host_name
 from specdash.tui.widgets.painted import Painted
 
 CELL = 38
 """Columns that a cell wants."""
 
+LONGEST = max(map(len, STATE_WORDS.values()))
 STRIP = "pane.strip"
 GONE_CELLS = 3
 """So many servers of a host that ended have a cell each; more share one."""
@@ -145,7 +146,7 @@ def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, m
     lead = row(" ", key_span(STRIP), " ")
     room = width - width_of(lead)
     line = row(lead, *(part for piece in cells(states, chosen, room) for part in (piece, "  ")))
-    if len(states) == 1 and width_of(line) - 2 <= width:
+    if len(states) == 1 and width_of(line) - 2 + _growth(states[0], chosen) <= width:
         return [line]
     columns = columns_of(room)
     size = room // columns
@@ -164,6 +165,12 @@ def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, m
     if len(shown) < len(lines):
         shown[-1] = spread(shown[-1], row(dim(f"{len(told)} in all")), width)
     return shown
+
+
+def _growth(state: HostState, chosen: Choice | None) -> int:
+    """Cells that longer words of the same servers may take: no change of a state makes two lines of one."""
+    living = (one for one in present(state, chosen.server if chosen else None) if one.gone_at is None)
+    return sum(max(0, LONGEST - len(state_word(one))) for one in living)
 
 
 class ChoiceStrip(Painted, can_focus=True):

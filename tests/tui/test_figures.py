@@ -84,6 +84,15 @@ def test_a_mean_is_called_a_mean() -> None:
     assert "TTFT p50 41 ms" in text_of(one_line(panes.measured().servers[0], 80)), "on the narrow screen, too"
 
 
+def test_on_one_line_an_old_latency_says_how_old_it_is() -> None:
+    state = panes.measured()
+    (server,) = state.servers
+    assert "TTFT p50 41 ms   1,204 finished" in text_of(one_line(server, 198, state.now))
+    figures = msgspec.structs.replace(server.figures, at=state.now + 400)
+    later = msgspec.structs.replace(server, figures=figures)
+    assert "TTFT p50 41 ms, 6:42 ago" in text_of(one_line(later, 198, state.now + 400))
+
+
 def test_a_missing_figure_says_why() -> None:
     text = told(panes.untold())
     assert "accept    /v1/loads does not tell" in text

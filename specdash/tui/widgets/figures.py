@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from statistics import median
 
+from specdash.monitor.latency import WINDOW_S
 from specdash.monitor.serverparts import Figures, Latency
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -24,7 +25,7 @@ OLD_S = 15.0
 """Figures older than that are marked."""
 
 
-def _parts(figures: Figures) -> list[Row]:
+def _parts(figures: Figures, now: float | None) -> list[Row]:
     """What is known, for one line; what this server does not tell is left out."""
     out: list[Row] = []
     if figures.running is not None:
@@ -35,18 +36,25 @@ def _parts(figures: Figures) -> list[Row]:
         out.append(row(dim("KV "), Span(f"{figures.kv_pct:.1f} %")))
     if figures.accept_len is not None:
         out.append(row(dim("accept "), Span(f"{figures.accept_len:.2f}")))
-    if figures.ttft is not None and figures.ttft.counted < FEW:
-        out.append(
-            row(dim("TTFT "), _few(figures.ttft), dim(f" of {say.plural(figures.ttft.counted, 'answer')}"))
-        )
-    elif figures.ttft is not None:
-        sign, ms = _bound(figures.ttft, figures.ttft.p50_ms, least=figures.ttft.p50_least)
-        out.append(row(dim("TTFT p50 "), Span(sign + say.number(ms, "ms", digits=0))))
+    if figures.ttft is not None:
+        out.append(row(dim("TTFT "), _short(figures.ttft, now)))
     elif figures.ttft_ms is not None:
         out.append(row(dim("TTFT mean "), Span(say.number(figures.ttft_ms, "ms", digits=0))))
     if figures.requests is not None:
         out.append(row(Span(f"{figures.requests:,}"), dim(" finished")))
     return out
+
+
+def _short(told: Latency, now: float | None) -> Row:
+    """For one line: of how many where they are few, and how old where no answer has begun for a while."""
+    if told.counted < FEW:
+        value = row(_few(told), dim(f" of {say.plural(told.counted, 'answer')}"))
+    else:
+        sign, ms = _bound(told, told.p50_ms, least=told.p50_least)
+        value = row(dim("p50 "), Span(sign + say.number(ms, "ms", digits=0)))
+    if now is None or now - told.at <= WINDOW_S:
+        return value
+    return row(value, dim(f", {say.age(now - told.at)} ago"))
 
 
 def _bound(told: Latency, ms: float, *, least: bool) -> tuple[str, float]:
@@ -137,9 +145,9 @@ def _basis(told: Latency | None, what: str, now: float, width: int) -> list[Row]
     return [cut(row(" " * NAME_CELLS, dim(text)), width)]
 
 
-def pairs(figures: Figures, width: int) -> list[Row]:
+def pairs(figures: Figures, width: int, now: float | None = None) -> list[Row]:
     """What is known, two a row, for a low screen."""
-    parts, half = [cut(part, width // 2) for part in _parts(figures)], width // 2
+    parts, half = [cut(part, width // 2) for part in _parts(figures, now)], width // 2
     return [
         row(left, " " * max(1, half - width_of(left)), right)
         for left, right in zip(parts[::2], [*parts[1::2], ()], strict=False)
@@ -173,7 +181,9 @@ def one_line(server: Server, width: int, now: float | None = None) -> Row:
     cells = 10 if width >= 90 else 5
     past = Span(spark(server.tok_history, cells, max(server.tok_history, default=0.0) * 1.2), "bar")
     between = "   " if width >= 90 else "  "
-    return cut(fill([row(old, _rate(figures)), row(past), *_parts(figures)], width, between=between), width)
+    return cut(
+        fill([row(old, _rate(figures)), row(past), *_parts(figures, now)], width, between=between), width
+    )
 
 
 def serves(server: Server) -> bool:
@@ -205,7 +215,7 @@ class FiguresPane(Painted, can_focus=True):
         now = self.state.now if self.state else 0.0
         rows = [spread(_rate(figures), middle(self.server, now), width)]
         if self.app.size.height < LOW:
-            return [*rows, *pairs(figures, width)]
+            return [*rows, *pairs(figures, width, now)]
         if history:
             rows += speed_chart(self.server, now, width)
         return [*rows, *table(self.server, now, width)]

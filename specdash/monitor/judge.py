@@ -71,6 +71,8 @@ def judge(
         judged = replace(judged, state="starting", phase="boot")
     if judged.verdict.word in ("suspect", "stalled"):
         judged = _with_who_waits(judged, evidence)
+    if judged.state == "crashed" and memory.fall is not None:
+        judged = replace(judged, verdict=replace(judged.verdict, since_s=now - memory.fall.at))
     if judged.state == "unknown":
         reasons = (*_silent_log(memory), *judged.verdict.reasons)
         judged = replace(judged, verdict=replace(judged.verdict, reasons=reasons))
@@ -136,17 +138,10 @@ def _ended(
     since = None if memory.found_dead else dead_s
     ended = memory.end_asked and (not left or dead_s < ENDING_S)
     asked = ended or (memory.reading.stop_requested is not None and not left)
-    says: Says = "flat" if asked else "bad"
-    main = f"{memory.family.main.pid} " if not memory.family.orphaned else ""
-    reasons = [Reason(signal="main process", value=f"{main}gone", age_s=since, says=says)]
-    if left:
-        names = ", ".join(f"{_name(memory, p)} {p.pid}" for p in left[:4])
-        reasons.append(Reason(signal="left behind", value=names, age_s=since, says="bad"))
+    reasons = tuple(_remains(memory, since, "flat" if asked else "bad"))
     if memory.fall is not None and not asked:
-        reasons, since = [*_first_seen(memory.fall, now), *reasons], now - memory.fall.at
-    verdict = Verdict(
-        word="stopped" if asked else "crashed", since_s=since, limit_s=None, reasons=tuple(reasons)
-    )
+        reasons, since = (*_first_seen(memory.fall, now), *reasons), now - memory.fall.at
+    verdict = Verdict(word="stopped" if asked else "crashed", since_s=since, limit_s=None, reasons=reasons)
     # Whoever ended with it accuses nobody; whoever went before it may be why.
     evidence = replace(evidence, ranks=_went_first(memory, evidence))
     judged = diagnose(words_of(memory.reading), evidence, verdict, rules.limits, rules.book)
@@ -156,12 +151,7 @@ def _ended(
     if judged.state not in ("crashed", "stopped"):
         judged = replace(judged, state="stopped" if asked else "crashed")
     judged = replace(judged, verdict=verdict if judged.verdict.word == verdict.word else judged.verdict)
-    if (
-        judged.state == "crashed"
-        and not left
-        and memory.fall is None
-        and not _accused(memory, evidence, judged)
-    ):
+    if judged.state == "crashed" and not left and not _accused(memory, evidence, judged):
         unseen = replace(reasons[0], value=f"{reasons[0].value}, {UNSEEN}")
         judged = replace(judged, verdict=replace(judged.verdict, reasons=(unseen,)))
     if left and not asked and around.cards and _may_hold(left, gpus):
@@ -170,6 +160,15 @@ def _ended(
         first = replace(orphans, root=not any(d.root for d in known))
         judged = replace(judged, state="crashed", verdict=verdict, diagnoses=(*known, first))
     return judged
+
+
+def _remains(memory: ServerMemory, since: float | None, says: Says) -> Iterator[Reason]:
+    """That the main process is gone, and what lives on without it."""
+    main = f"{memory.family.main.pid} " if not memory.family.orphaned else ""
+    yield Reason(signal="main process", value=f"{main}gone", age_s=since, says=says)
+    if left := memory.left_behind:
+        names = ", ".join(f"{_name(memory, p)} {p.pid}" for p in left[:4])
+        yield Reason(signal="left behind", value=names, age_s=since, says="bad")
 
 
 def _went_first(memory: ServerMemory, evidence: Evidence) -> tuple[RankSeen, ...]:
@@ -187,10 +186,14 @@ def _first_seen(fall: Fall, now: float) -> list[Reason]:
 
 
 def _accused(memory: ServerMemory, evidence: Evidence, judged: Judged) -> bool:
-    """Its log, the kernel or a diagnosis tells why it ended."""
+    """Its log, the kernel, a diagnosis or what went before it tells why it ended."""
     told = words_of(memory.reading)
     cried = memory.reading.state == "crashed" or told.bind_error or bool(evidence.kernel)
-    return cried or any(diagnosis.severity != "info" for diagnosis in judged.diagnoses)
+    return (
+        cried
+        or memory.fall is not None
+        or any(diagnosis.severity != "info" for diagnosis in judged.diagnoses)
+    )
 
 
 def _may_hold(left: tuple[Process, ...], gpus: tuple[Gpu, ...]) -> bool:

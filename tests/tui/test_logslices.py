@@ -113,7 +113,7 @@ async def test_silences_are_looked_for_in_slices_too() -> None:
 
 async def test_a_silence_that_a_filter_hides_is_shown_all_the_same_and_that_is_said() -> None:
     buffer = LogBuffer()
-    buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 18:00:00] b\nRuntimeError: c\n")
+    buffer.append(b"[2026-11-29 10:00:00] a\nundated\n[2026-11-29 18:00:00] b\nRuntimeError: c\n")
     app = Viewer(buffer)
     async with app.run_test(size=(60, 10)) as pilot:
         await pilot.pause()
@@ -126,6 +126,7 @@ async def test_a_silence_that_a_filter_hides_is_shown_all_the_same_and_that_is_s
         app.view.next_silence()
         await pilot.pause()
         assert "▌18:00:00 b" in app.shown
+        assert app.told[1].startswith("8:00:00 without a dated line before line 3 ")
         assert app.told[1].endswith("the filter was taken away for it")
         assert app.view.filter_words == ""
 

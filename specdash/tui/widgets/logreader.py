@@ -89,7 +89,7 @@ class LogReader(LogSearch):
         silence = silences[self._silence]
         clock = "by arrival" if silence.by == "arrival" else "by the log's own times"
         taken = self.reveal(silence.line)
-        what = "a line with a time" if silence.undated else "a line"
+        what = "a dated line" if silence.undated else "a line"
         words = f"{say.age(silence.seconds)} without {what} before line {silence.line:,}"
         order = f"   {self._silence + 1} of {len(silences)}, longest first, {clock}"
         self._tell(row(Span(words), dim(order + taken)))

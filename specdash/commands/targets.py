@@ -25,7 +25,7 @@ _OPTIONS = (
         "-F", "--ssh-config", type=click.Path(path_type=Path), help="Read this file instead of ~/.ssh/config."
     ),
     click.option("-p", "--port", type=click.IntRange(1, 65535), metavar="N", help="SSH port."),
-    click.option("-i", "--identity", type=click.Path(path_type=Path), help="Private key file."),
+    click.option("-i", "--identity", type=click.Path(path_type=Path), help="Private key file, as ssh -i."),
     click.option("-J", "--jump", metavar="HOST", help="Jump host."),
     click.option("--via-openssh", is_flag=True, help="Let OpenSSH's own client carry the link."),
     click.option("--sudo", is_flag=True, help="Run the agent by sudo, to see other users' processes."),

@@ -169,8 +169,8 @@ class Link:
         if self._transport is None:
             self._transport = transport_for(self.target, options, self._far)
         channel: Channel = await self._transport.open(boot, ask)
-        by_ssh = options.via_openssh and not self.target.local
-        self._far(f"{'ssh connects' if by_ssh else 'connected'}; looking for Python there")
+        way = "started here" if self.target.local else "ssh connects" if options.via_openssh else "logged in"
+        self._far(f"{way}; looking for Python there")
         try:
             started = await wait_for_magic(channel, boot, host, passwords=self._sudo.asking(ask))
             for text in self._transport.notices():

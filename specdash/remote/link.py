@@ -31,7 +31,7 @@ from specdash.remote.pulse import Pulse
 from specdash.remote.shellagent import ShellAgent
 from specdash.remote.sudo import SudoPassword
 from specdash.remote.target import Target
-from specdash.remote.transport import Channel, Lines, Transport
+from specdash.remote.transport import Channel, Lines, Transport, transport_for
 
 BACK_OFF = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds before the next attempt; the last one for ever."""
@@ -44,17 +44,6 @@ NO_SUDO = "the agent runs without sudo, other users' processes stay closed to it
 """How the note begins that says why ``--sudo`` was of no use."""
 
 State: TypeAlias = Literal["connecting", "live", "stale", "lost", "refused"]
-
-
-def transport_for(target: Target, options: LinkOptions, stage: Callable[[str], None]) -> Transport:
-    """Choose the carrier. asyncssh is loaded only here, and only when it is the one."""
-    if target.local or options.via_openssh:
-        from specdash.remote.pipes import LocalTransport, OpenSshTransport
-
-        return LocalTransport() if target.local else OpenSshTransport(target, options)
-    from specdash.remote.ssh import SshTransport
-
-    return SshTransport(target, options, stage)
 
 
 class Link:

@@ -6,6 +6,7 @@ same for every transport.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +14,8 @@ from specdash.remote.asking import Prompter
 
 if TYPE_CHECKING:
     from specdash.remote.bootstrap import Bootstrap
+    from specdash.remote.options import LinkOptions
+    from specdash.remote.target import Target
 
 CHUNK = 256 * 1024
 """Bytes read at a time; lines are split here, never by a library's readline (ten times the CPU)."""
@@ -65,6 +68,17 @@ class Transport(Protocol):
 
     def notices(self) -> list[str]:
         """Take what the operator should know although nothing failed: a key accepted, a key skipped."""
+
+
+def transport_for(target: Target, options: LinkOptions, stage: Callable[[str], None]) -> Transport:
+    """Choose the carrier. asyncssh is loaded only here, and only when it is the one."""
+    if target.local or options.via_openssh:
+        from specdash.remote.pipes import LocalTransport, OpenSshTransport
+
+        return LocalTransport() if target.local else OpenSshTransport(target, options)
+    from specdash.remote.ssh import SshTransport
+
+    return SshTransport(target, options, stage)
 
 
 class Lines:

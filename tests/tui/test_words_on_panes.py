@@ -87,7 +87,7 @@ def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
         "▸● gpubox ● READY  GPU 1 ORPHAN +3",
         " ● gpubox ✖ STALLED  ✖1  graphs 4/8",
         " ● gpubox ◐ loading  weights 37/64  60°",
-        " ○ gpubox capturing, seen 51 s ago  ▲1",
+        " ○ gpubox ▲1 capturing, seen 51 s ago",
         " ○ gpubox not reached · try 5 in 8 s",
     ):
         assert told in shown
@@ -121,14 +121,15 @@ def test_a_change_of_a_state_makes_no_second_line_of_the_strip() -> None:
         assert len(shapes) == 1, width
 
 
-def test_an_alert_stands_in_the_cell_of_its_server_and_one_of_the_host_in_the_first() -> None:
+def test_an_alert_is_counted_behind_its_server_and_one_of_the_host_behind_the_host() -> None:
     both = states.two_servers()
     ready, loading = both.servers
     ill = Alert(key=f"server:{loading.key}/stalled/1", at=1.0, severity="error", text="it", alarm=True)
     card = Alert(key="gpu:0/orphan", at=2.0, severity="warning", text="a card")
     hosts = (msgspec.structs.replace(both, alerts=(ill, card)), states.loading())
     first, second, other = (text_of(one) for one in cells(hosts, None, 60))
-    assert f"{ready.name} ● READY  ▲1" in first
+    assert f"gpubox ▲1 {ready.name} ● READY" in first
+    assert "▲" not in second
     assert f"{loading.name} ◐ loading  ✖1" in second
     assert "▲" not in other
     assert "✖" not in other

@@ -28,13 +28,14 @@ def cell(
     host: bool,
     name: str,
     worst: bool,
-    alerts: tuple[Alert, ...],
+    of_host: tuple[Alert, ...] = (),
+    of_server: tuple[Alert, ...] = (),
 ) -> Row:
     """``▸● gpubox ● READY  58°``: the link, the host, the state, what stands open, the worst card.
 
     ``host``: there are several, so it is named. ``name``: of the server, where it needs one. ``worst``:
-    cards are told, and how many of these ``alerts`` stand. What does not fit any more is left out, least
-    needed first.
+    cards are told. ``of_host``, ``of_server``: the alerts that are counted behind each of the two. What does
+    not fit any more is left out, least needed first.
     """
     dot, _, tone = link_word(state)
     out = row(Span("▸" if chosen else " ", "accent"))
@@ -42,6 +43,8 @@ def cell(
         quiet = tone == "plain"
         label = Span(host_name(state), "strong" if chosen else "plain" if quiet else tone)
         out = row(out, Span(f"{dot} ", "dim" if quiet else tone), label, " ")
+        if told := _alerts(of_host):
+            out = row(out, told, " ")
     said = [
         row(out, *(part for part in (Span(called, "strong" if chosen else "dim"), " ") if called), now)
         for now in _now(state, server, chosen=chosen)
@@ -49,7 +52,7 @@ def cell(
     ]
     out = next((form for form in said if width_of(form) <= width), said[-1])
     if worst:
-        for forms in ((_alerts(alerts),), (_progress(server),), _worst(state, server)):
+        for forms in ((_alerts(of_server),), (_progress(server),), _worst(state, server)):
             room = width - width_of(out) - 2
             fits = next((form for form in forms if form and width_of(form) <= room), ())
             out = row(out, "  ", fits) if fits else out

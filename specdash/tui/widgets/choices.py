@@ -91,7 +91,7 @@ def cells(states: Sequence[HostState], chosen: Choice | None, width: int) -> lis
     for at, state in enumerate(states):
         here = chosen.server if chosen is not None and chosen.host == at else None
         servers: Sequence[Server | None] = present(state, here) or (None,)
-        gone = folded(state, here)
+        gone, told_of = folded(state, here), _by_server(state, servers)
         for server, name in zip(servers, names(servers), strict=True):
             mine = chosen == Choice(at, server.key if server else None)
             named = name if len(servers) > 1 or not several else ""
@@ -106,23 +106,23 @@ def cells(states: Sequence[HostState], chosen: Choice | None, width: int) -> lis
                     host=several,
                     name=named,
                     worst=several,
-                    alerts=_alerts_of(state, server, servers),
+                    of_host=told_of[None] if server is servers[0] else (),
+                    of_server=told_of[server.key] if server is not None else (),
                 )
             action = f"choose({len(out)})"
             out.append(tuple(span._replace(action=action) for span in told))
     return out
 
 
-def _alerts_of(
-    state: HostState, server: Server | None, servers: Sequence[Server | None]
-) -> tuple[Alert, ...]:
-    """For the cell of this server: what is about it, and in the first cell of a host what is the host's."""
-    keys = {one.key for one in servers if one is not None}
-    own = server.key if server is not None else None
-    host = server is servers[0]
-    return tuple(
-        alert for alert in state.alerts if (key := about(alert.key)) == own or (host and key not in keys)
-    )
+def _by_server(state: HostState, servers: Sequence[Server | None]) -> dict[str | None, tuple[Alert, ...]]:
+    """Server's key → the alerts about it; None → those about no server that has a cell: the host's own."""
+    out: dict[str | None, tuple[Alert, ...]] = {one.key if one is not None else None: () for one in servers}
+    out[None] = ()
+    for alert in state.alerts:
+        key = about(alert.key)
+        key = key if key in out else None
+        out[key] = (*out[key], alert)
+    return out
 
 
 def _gone_cell(state: HostState, gone: Sequence[Server], width: int, *, host: bool) -> Row:

@@ -85,7 +85,7 @@ def server_of(state: HostState, wanted: str | None) -> Server | str:
     # What a dead server has left behind is shown as a server of its own: a whole one is meant first.
     whole = [s for s in living if all(d.key != "orphan_processes" for d in s.diagnoses)] or living
     if len(whole) > 1:
-        return f"{len(whole)} servers run: --server says which one is meant"
+        return f"{len(whole)} servers run here: say which one by --server"
     if whole:
         return whole[0]
     ended = max(servers, key=lambda server: server.started_at, default=None)

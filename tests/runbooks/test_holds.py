@@ -70,7 +70,7 @@ def test_of_several_servers_one_must_be_named() -> None:
     two = replace(SERVING, servers=(*SERVING.servers, other))
     told, words = _so("state == 'ready'", two)
     assert told is None
-    assert "--server says which" in words
+    assert "say which one by --server" in words
     assert _so("state == 'ready'", two, "sglang:30000")[0] is True
     assert _so("state == 'loading'", two, "9")[0] is True
 

@@ -6,12 +6,15 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specdash.errors import SpecdashError
+from specdash.intake.rules import default_rules
 from specdash.monitor.commandline import launch_facts
 from specdash.monitor.state import Server
 from specdash.profile.document import Profile
 from specdash.profile.document import Server as ProfileServer
 from specdash.sanitise import clean_line
 
+USUAL_PORT = 8000
+"""Of an engine that is not known here."""
 SHOWN = 4
 """So many servers are named to who must say which one; hundreds help nobody."""
 
@@ -41,7 +44,9 @@ class Wanted:
     def means(self, server: Server) -> bool:
         """It is this one. A name of the profile comes before whatever else is called so."""
         described = self.mine.get(self.word)
-        return server.answers_to(self.word) if described is None else same_server(described, server)
+        if described is None:
+            return server.answers_to(self.word)
+        return _is(described, server)
 
     def described(self, seen: Iterable[Server]) -> str | None:
         """The server of the profile that is meant, whether it runs or not; None: none, or not one alone.
@@ -54,7 +59,7 @@ class Wanted:
         fits = {
             name
             for name, one in self.mine.items()
-            if self.word in _called(one) or any(same_server(one, server) for server in running)
+            if self.word in _called(one) or any(_is(one, server) for server in running)
         }
         return fits.pop() if len(fits) == 1 else None
 
@@ -65,13 +70,24 @@ class Wanted:
         if len(meant) == 1 and [server.name for server in seen].count(meant[0]) == 1:
             return meant[0]
         described = self.mine.get(self.word)
-        return next(iter(_called(described) if described else ()), self.word)
+        return self.word if described is None else _called(described)[0]
 
 
-def _called(described: ProfileServer) -> tuple[str, ...]:
-    """How the screen calls it, and its port, as far as its command line tells."""
-    port = launch_facts(described.command).port
-    return () if port is None else (f"{described.engine}:{port}", str(port))
+def _is(described: ProfileServer, server: Server) -> bool:
+    """It is this one and no other: what is named may be asked for to be ended."""
+    return described.engine == server.engine and server.port == _port(described)
+
+
+def _called(described: ProfileServer) -> tuple[str, str]:
+    """How the screen calls it, and its port."""
+    port = _port(described)
+    return f"{described.engine}:{port}", str(port)
+
+
+def _port(described: ProfileServer) -> int:
+    """By its command line, else its engine's own."""
+    usual = (one.default_port for one in default_rules().titles if one.engine == described.engine)
+    return launch_facts(described.command).port or next(usual, USUAL_PORT)
 
 
 def same_server(described: ProfileServer, server: Server) -> bool:

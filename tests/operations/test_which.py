@@ -23,6 +23,12 @@ command = ["python3", "-m", "sglang.launch_server", "--port", "30000"]
 host = "gpubox"
 engine = "vllm"
 command = ["vllm", "serve", "/m", "--port=8000"]
+[hosts.lone]
+target = "root@lone"
+[servers.bare]
+host = "lone"
+engine = "vllm"
+command = ["vllm", "serve", "/m"]
 [servers.elsewhere]
 host = "dgx"
 engine = "vllm"
@@ -66,6 +72,16 @@ def test_a_name_of_the_profile_means_a_server_of_its_own_host_alone() -> None:
 def test_a_servers_name_in_the_profile_comes_before_a_model_of_that_name() -> None:
     misled = msgspec.structs.replace(SGLANG, model="second")
     assert choose([misled, VLLM], wanted("second")) is VLLM
+
+
+def test_a_name_of_the_profile_means_no_server_that_is_only_like_it() -> None:
+    leftover = msgspec.structs.replace(VLLM, name="vllm", port=None, orphaned=True)
+    other = msgspec.structs.replace(VLLM, name="vllm:8001", port=8001)
+    with pytest.raises(NoServer):
+        choose([leftover, other], wanted("second"))
+    with pytest.raises(NoServer):
+        choose([other], wanted("bare", "lone"))
+    assert choose([other, VLLM], wanted("bare", "lone")) is VLLM, "vLLM's own port, where none is given"
 
 
 def test_two_servers_of_one_name_are_told_apart_by_their_pids() -> None:

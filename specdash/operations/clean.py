@@ -17,6 +17,7 @@ from specdash.operations.work import Remove, Signal, Target
 
 TERM_S, KILL_S = 5.0, 3.0
 _FILES_SHOWN = 6
+NOTHING = "nothing is found here that a dead server left"
 
 
 async def prepare(acts: Acts, outside: Acts | None = None, *, rules: Rules | None = None) -> Plan:
@@ -59,7 +60,7 @@ def plan_for(
     if more := seen.leftovers.more:
         told.append(f"{count(more, 'more file', 'more files')} of dead processes are left for the next clean")
     if not any(step.risk == "hard" for step in steps):
-        told.insert(0, "nothing is found here that a dead server left")
+        told.insert(0, NOTHING)
     subject = _subject(acts, picked)
     plan = make(acts, "clean", subject, steps, warnings=told)
     if outside is not None and outside.state.host is not None:

@@ -157,7 +157,12 @@ class Operations:
         plan = msgspec.structs.replace(plan, warnings=told)
         if not any(step.risk == "hard" for step in plan.steps):
             nothing = "nothing is chosen" if options else "no owner is found that could be ended"
-            plan = msgspec.structs.replace(plan, refusal=f"there is nothing to clean: {nothing}")
+            told = (
+                told if options else tuple(line for line in told if line != clean.NOTHING)
+            )  # once is enough
+            plan = msgspec.structs.replace(
+                plan, refusal=f"there is nothing to clean: {nothing}", warnings=told
+            )
         return Offer(plan=plan, options=options, about="owners", left_alone=seen.listed, again=again)
 
     async def restart(

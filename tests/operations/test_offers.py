@@ -109,3 +109,4 @@ async def test_cleaning_without_anything_to_end_is_refused_in_words(
 ) -> None:
     offer = await offering().clean()
     assert offer.plan.refusal == "there is nothing to clean: no owner is found that could be ended"
+    assert offer.plan.warnings == (), "it is said once"

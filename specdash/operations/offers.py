@@ -153,16 +153,13 @@ class Operations:
             Option(key=str(one.holder.pid), label=_owner(one.line, one.foreign), on=one.holder.pid in chosen)
             for one in seen.offered
         )
-        told = tuple(line for line in plan.warnings if not line.startswith(("not touched: ", "left alone: ")))
+        # What is ticked or listed is not warned of; where nothing can be ticked the refusal says it all.
+        shown = ("not touched: ", "left alone: ", *(() if options else (clean.NOTHING,)))
+        told = tuple(line for line in plan.warnings if not line.startswith(shown))
         plan = msgspec.structs.replace(plan, warnings=told)
         if not any(step.risk == "hard" for step in plan.steps):
             nothing = "nothing is chosen" if options else "no owner is found that could be ended"
-            told = (
-                told if options else tuple(line for line in told if line != clean.NOTHING)
-            )  # once is enough
-            plan = msgspec.structs.replace(
-                plan, refusal=f"there is nothing to clean: {nothing}", warnings=told
-            )
+            plan = msgspec.structs.replace(plan, refusal=f"there is nothing to clean: {nothing}")
         return Offer(plan=plan, options=options, about="owners", left_alone=seen.listed, again=again)
 
     async def restart(

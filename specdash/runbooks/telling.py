@@ -117,7 +117,7 @@ def as_json(run: Run) -> str:
 
 def shown(run: Run) -> Iterator[str]:
     """The procedure as a person reads it before it begins, or goes on."""
-    yield f"runbook {run.name} on {in_full(run.target, run.host)}"
+    yield f"runbook {run.name} on {in_full(run.target, run.host)}{f', {run.server}' if run.server else ''}"
     for number, step in enumerate(run.steps, 1):
         mark = f"{MARKS[step.state]} {step.state}: " if step.state != "pending" else ""
         said = f" — {step.evidence[-1].text}" if step.evidence and step.over else ""

@@ -35,3 +35,8 @@ def test_what_was_skipped_is_not_called_done() -> None:
     half = run.advance(0, state="skipped").advance(1, state="done")
     assert half.summary() == "night: 1 of 2 steps done, 1 skipped"
     assert half.advance(0, state="done").summary() == "night: 2 of 2 steps done"
+
+
+def test_a_run_about_one_of_several_servers_names_it() -> None:
+    run = new_run(BOOK, "box", host="box", server="vllm:8000", now=1.0)
+    assert next(iter(shown(run))) == "runbook night on box, vllm:8000"

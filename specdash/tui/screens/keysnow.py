@@ -56,7 +56,7 @@ def _first(board: Dashboard) -> list[str]:
         first.append("move.right" if isinstance(board.focused, ChoiceStrip) else "pane.strip")
     if server is not None and server.state == "ready" and not server.proven and not state.old:
         first.append("server.token")  # the hollow lamp asks for it
-    elif server is not None and server.state == "ready" and not state.old:
+    elif server is not None and server.state == "ready" and not state.old and "bench.run" not in first:
         first.append("bench.run")  # nothing is wrong: how fast is it?
     if isinstance(board.focused, StepsPane):
         first += ["steps.add", *(["steps.tick"] if board.focused.entry is not None else [])]

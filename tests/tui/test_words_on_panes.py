@@ -87,7 +87,7 @@ def test_a_cell_tells_link_phase_worst_card_and_alerts_of_its_host() -> None:
         "▸● gpubox ● READY  GPU 1 ORPHAN +3",
         " ● gpubox ✖ STALLED  ✖1  graphs 4/8",
         " ● gpubox ◐ loading  weights 37/64  60°",
-        " ○ gpubox ▲1 capturing, seen 51 s ago",
+        " ○ gpubox capturing, seen 51 s ago",
         " ○ gpubox not reached · try 5 in 8 s",
     ):
         assert told in shown

@@ -43,7 +43,7 @@ def cell(
         quiet = tone == "plain"
         label = Span(host_name(state), "strong" if chosen else "plain" if quiet else tone)
         out = row(out, Span(f"{dot} ", "dim" if quiet else tone), label, " ")
-        if told := _alerts(of_host):
+        if (told := _alerts(of_host)) and not state.old:  # how old it is needs the room
             out = row(out, told, " ")
     said = [
         row(out, *(part for part in (Span(called, "strong" if chosen else "dim"), " ") if called), now)

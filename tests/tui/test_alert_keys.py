@@ -147,6 +147,12 @@ async def test_a_server_that_is_well_names_what_one_would_do_next_and_a_dead_one
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
         assert "-5 pane  B bench  / find  f follow" in screen_lines(app)[-1]
+        board = app.board
+        live = Progress(host="gpubox", name="sglang:30000", variant="baseline", state="measuring")
+        board.measuring.here.benchmark = SimpleNamespace(progress=live)  # type: ignore[assignment]
+        await settle(pilot)
+        assert screen_lines(app)[-1].count("B stop") == 1
+        board.measuring.here.benchmark = None
         await pilot.resize_terminal(120, 40)
         source.set(states.crashed())
         await settle(pilot)

@@ -60,7 +60,7 @@ def _first(board: Dashboard) -> list[str]:
         first.append("bench.run")  # nothing is wrong: how fast is it?
     if isinstance(board.focused, StepsPane):
         first += ["steps.add", *(["steps.tick"] if board.focused.entry is not None else [])]
-    return first
+    return list(dict.fromkeys(first))
 
 
 class PutAway(NamedTuple):

@@ -10,6 +10,7 @@ from specdash.tui.screens.keysnow import idle
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.figures import FiguresPane
+from specdash.tui.widgets.gpulines import remarks
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.linkpanels import link_panel
@@ -143,5 +144,9 @@ def _show_cards(board: Dashboard) -> None:
     alone, cramped = board.has_class("-zoom-gpu"), _cramped(board)
     summary = not alone and (cramped or (board.panel is not None and (board.short or ended)))
     slim = summary and board.short and server is not None and board.panel is not None
+    if slim and server is not None and server.state != "stalled":
+        slim = (
+            sum(bool(remarks(gpu, gpu.at)) for gpu in state.gpus) <= 1
+        )  # several that are sick are each told
     most = CRAMPED_CARDS if cramped and not alone else 0
     board.query_one(GpuPane).look(state, server, summary=summary, slim=slim, short=board.short, most=most)

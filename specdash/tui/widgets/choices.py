@@ -163,7 +163,12 @@ def strip_rows(states: Sequence[HostState], chosen: Choice | None, width: int, m
         for at, line in enumerate(lines[first : first + most])
     ]
     if len(shown) < len(lines):
-        shown[-1] = spread(shown[-1], row(dim(f"{len(told)} in all")), width)
+        many = row(dim(f"{len(told)} in all"))
+        end = (first + most) * columns
+        if end <= len(told):  # the last cell of a full line gives way as a cell does
+            short = cells(states, chosen, size - 3 - width_of(many))[end - 1]
+            shown[-1] = row(*shown[-1][: -1 - len(told[end - 1])], short)
+        shown[-1] = spread(shown[-1], many, width)
     return shown
 
 

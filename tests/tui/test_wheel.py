@@ -69,16 +69,20 @@ async def test_a_panel_that_is_cut_off_says_so(make_app: Make) -> None:
         assert "try thing 19" in screen_text(app)
 
 
+DONE = r"✓ \d+ done"
+"""Stands for the steps above the first that has room."""
+
+
 async def test_the_steps_that_were_left_out_come_back_and_go_again(make_app: Make) -> None:
     app = make_app(fakes.source(panes.measured()))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)
         steps = board.query_one(StepsPane)
-        assert "✓ 3 done" in screen_text(app)
+        assert re.search(DONE, screen_text(app))
         wheel(steps, -20)
         await settle(pilot)
         assert "processes started" in screen_text(app)
-        assert "✓ 3 done" not in screen_text(app)
+        assert not re.search(DONE, screen_text(app))
         wheel(steps, 20)
         await settle(pilot)
-        assert "✓ 3 done" in screen_text(app)
+        assert re.search(DONE, screen_text(app))

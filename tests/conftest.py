@@ -21,6 +21,13 @@ def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path
         os.environ["XDG_STATE_HOME"] = before
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_width_of_the_runners_terminal() -> None:
+    """What is folded depends on no test runner: readline leaves COLUMNS to the processes that it starts."""
+    for name in ("COLUMNS", "LINES"):
+        os.environ.pop(name, None)
+
+
 LONG = (
     "e2e/",
     "sim/",

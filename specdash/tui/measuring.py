@@ -32,6 +32,8 @@ BLIND: Final = (
     " heard, or when this machine measures that host again; the run at work is not kept."
 )
 CHART_ROWS: Final = {"short": 4, "tall": 7}
+TALL: Final = 34
+"""Rows beside those of the cards from which the log keeps some below a tall chart."""
 
 
 @dataclass
@@ -105,7 +107,8 @@ class Measuring:
         from specdash.tui.widgets.benchrows import bench_below, bench_rows, bench_title
 
         board = self._board
-        height = 0 if board.has_class("-cramped") else CHART_ROWS["short" if board.short else "tall"]
+        tall = board.size.height - len(board.state.gpus) >= TALL
+        height = 0 if board.has_class("-cramped") else CHART_ROWS["tall" if tall else "short"]
         keys = ("bench.run",) if progress.under_way else ("pane.compare",)
         below = bench_below(progress, away=gone_wrong(board) is None)
 

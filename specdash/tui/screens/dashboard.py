@@ -41,6 +41,7 @@ from specdash.tui.widgets.panel import Banner, PanelPane
 from specdash.tui.widgets.panelrows import Panel
 from specdash.tui.widgets.rail import Rail
 from specdash.tui.widgets.sentence import Sentence
+from specdash.tui.widgets.side import Side
 from specdash.tui.widgets.steps import StepsPane
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Dashboard(Subject):
         yield FiguresPane(id="figures-line", classes="-off")
         with Horizontal(id="lower"):
             yield LogPane(id="log")
-            with Vertical(id="side"):
+            with Side(id="side"):
                 yield FiguresPane(id="figures", classes="-off")
                 yield StepsPane(id="steps")
         with Vertical(id="foot"):

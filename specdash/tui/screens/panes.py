@@ -9,7 +9,7 @@ from specdash.tui.paint import dim, row
 from specdash.tui.screens.keysnow import idle
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import ChoiceStrip
-from specdash.tui.widgets.figures import FiguresPane
+from specdash.tui.widgets.figures import FiguresPane, serves
 from specdash.tui.widgets.gpulines import remarks
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
@@ -100,6 +100,7 @@ def _arrange(board: Dashboard) -> None:
             "-no-server": server is None and not nothing,
             "-cramped": _cramped(board),
             "-explained": panel is not None,
+            "-serves": server is not None and serves(server),
         }
     )
     if board.focused is None and server is not None and not nothing:

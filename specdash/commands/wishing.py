@@ -50,19 +50,31 @@ def _is_meant(here: Scene, found: Found) -> bool:
 
 
 def wish_for(here: Scene, sight: Sight) -> Wish:
-    """How the server that runs is started again: by the profile where it names it, else as it is now."""
+    """How the server that runs is started again: by the profile where it names it, else as it is now.
+
+    Of one that has only left something behind: as it was. Raises ``SpecdashError`` where that was not seen.
+    """
     from specdash.operations.found import Memory, launch_of
+    from specdash.operations.sight import titles
     from specdash.operations.which import of_profile
     from specdash.operations.wishes import from_found, variant_of
 
     variant = variant_of(here.profile, here.given.get("variant"))
-    found = launch_of(here.state, sight)
-    if not here.given.get("dry_run"):
-        Memory().keep(found)
+    found: Found | None = None
+    if sight.orphaned(titles()):
+        known = Memory().all(here.session.target)
+        found = next((one for one in known if one.launch.name == sight.server.name), None)
+    else:
+        found = launch_of(here.state, sight)
+        if not here.given.get("dry_run"):
+            Memory().keep(found)
     name = variant.server if variant else here.wanted.described([sight.server]) if here.wanted else None
     name = name or of_profile(here.profile, here.host_name, sight.server)
     if name is not None:
         return _of_profile(here, name)
+    if found is None:
+        hint = "a profile can start it, or `specdash init` while it runs writes one"
+        raise SpecdashError("its command line was not seen", hint)
     return from_found(found, _last(here, found.launch.engine))
 
 

@@ -96,13 +96,24 @@ def foremost(alerts: tuple[Alert, ...], shown: str | None = None) -> Alert | Non
     What a later word about the same subject has overtaken (``moved again``) is over. ``shown``: the key of
     the server on the screen; what is wrong with it comes before what is wrong with others.
     """
-    spoken = {_subject(alert): alert.at for alert in alerts}  # oldest first: the last word counts
+    spoken = _last_words(alerts)
 
     def weight(alert: Alert) -> tuple[bool, int, float]:
         rank = -1 if spoken[_subject(alert)] > alert.at else _RANKS[alert.severity]
         return shown is not None and about(alert.key) == shown and rank > 0, rank, alert.at
 
     return max(alerts, key=weight, default=None)
+
+
+def wrong(alerts: tuple[Alert, ...]) -> tuple[Alert, ...]:
+    """Those of something that is wrong now: neither good news, nor overtaken by a later word about it."""
+    spoken = _last_words(alerts)
+    return tuple(one for one in alerts if one.severity != "info" and spoken[_subject(one)] <= one.at)
+
+
+def _last_words(alerts: tuple[Alert, ...]) -> dict[str, float]:
+    """Subject → when it was last spoken of."""
+    return {_subject(alert): alert.at for alert in alerts}  # oldest first
 
 
 def about(key: str) -> str | None:
@@ -160,7 +171,7 @@ def _of_server(server: Server, earlier: Server | None, at: float) -> Iterator[Al
             if server.state in ("stalled", "crashed") and not unexplained(server)
             else "warning",
             text=what_happened(server),
-            next_key=_helps(server),
+            next_key=helps(server),
             alarm=True,
         )
     elif earlier is None or server.stopping:
@@ -206,7 +217,7 @@ KNOWN_FIXES = frozenset({"draft_context_mismatch"})
 """Diagnoses whose fix is known: it can be reviewed as a diff."""
 
 
-def _helps(server: Server) -> str | None:
+def helps(server: Server) -> str | None:
     """The action that goes on from here; whoever may not act is not told."""
     if server.state == "stalled":
         return "server.kill"

@@ -134,7 +134,7 @@ def _log_lamp(memory: ServerMemory, *, serves: bool) -> Lamp:
 
 def _port_lamp(memory: ServerMemory, port: int | None, *, asks: bool) -> Lamp:
     if port is None:
-        return Lamp(name="port", says="unknown", value="port not known")
+        return Lamp(name="port", says="unknown", value="not known")
     stranger = memory.port_owner
     if stranger is not None:
         return Lamp(name="port", says="no", value=f"{port} belongs to {stranger.name} (pid {stranger.pid})")

@@ -27,7 +27,8 @@ def repaint(memory: Memory, now: float, before: HostState) -> Memory:
     portraits = {server.key: server for server in servers}
     drawn = {server.key: drawn for server, drawn in painted}
     said, memory = memory.alerts, causes.told(memory, before, portraits, gpus, now)
-    new = [alert for alert in memory.alerts if alert not in said] if memory.alerts is not said else []
+    known = {alert.key for alert in said}  # the same in other words is no news
+    new = [alert for alert in memory.alerts if alert.key not in known] if memory.alerts is not said else []
     alive_first = sorted(servers, key=lambda server: (server.gone_at is not None, -server.started_at))
     shown = alerts.standing(memory.alerts, memory.snoozed, portraits, now)
     picture = replace(memory.picture, now=now, gpus=gpus, servers=tuple(alive_first), alerts=shown)

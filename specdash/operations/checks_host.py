@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from specdash.monitor.state import Gpu, HostState
+from specdash.monitor.state import Gpu, HostState, Server
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.operations.freeing import indexes, is_clean, says
 from specdash.operations.replies import Stat
@@ -60,8 +60,18 @@ def _restarts(name: str) -> str:
     return f"that is {name}, which `restart` (R) ends first"
 
 
-def port(key: str, found: Port | None, number: int | None, servers: Mapping[int, str] = NOBODY) -> Line:
-    """A port can be bound. ``servers``: main pid → name of the inference servers that run there."""
+def port(
+    key: str,
+    found: Port | None,
+    number: int | None,
+    servers: Mapping[int, str] = NOBODY,
+    coming: Server | None = None,
+) -> Line:
+    """A port can be bound, and stays free.
+
+    ``servers``: main pid → name of the inference servers that run there. ``coming``: the one that still
+    starts and will listen on it.
+    """
     if number is None:
         return unknown(key, "not on the command line")
     if found is None:
@@ -70,6 +80,9 @@ def port(key: str, found: Port | None, number: int | None, servers: Mapping[int,
         who = found.listeners[0]
         mine = _restarts(servers[who.pid]) if who.pid in servers else None
         return bad(key, f"{number} is taken by {_listener(who)}", mine or "stop that, or another port")
+    if coming is not None:
+        seen = f"{number} will be taken by {coming.name} (pid {coming.pid}), which is {coming.state}"
+        return bad(key, seen, _restarts(coming.name))
     if found.free:
         return ok(key, f"{number} is free")
     if found.lingering:

@@ -16,7 +16,7 @@ from specdash.operations.lastend import last_end
 from specdash.operations.plan import Kind, Plan, Step
 from specdash.operations.rules import Rules, guard, make
 from specdash.operations.scrub import launch_without_secrets
-from specdash.operations.sight import SESSION_ONLY, Sight
+from specdash.operations.sight import SESSION_ONLY, Sight, titles
 from specdash.operations.stop import stop_steps, strangers, warnings
 from specdash.operations.stop import subject as subject_of
 from specdash.operations.work import Ask, Check, Edit, Follow, Launch, Start
@@ -60,15 +60,22 @@ async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None, kind: K
 
 
 async def prepare_restart(acts: Acts, sight: Sight, wish: Wish, *, rules: Rules | None = None) -> Plan:
-    """Stop, verify, preflight, launch, follow, token.
+    """Stop it or what it has left behind, verify, preflight, launch, follow, token.
 
     What a preflight can tell while the old server still runs is looked at now: nothing is stopped for a
     launch that cannot work.
     """
     rules = rules or Rules()
+    leftover = sight.orphaned(titles())
+    if leftover:
+        wish = await informed(acts, wish)
     lines = await examined(acts, wish, rules, lasting=True)
     stop = tuple(stop_steps(acts.state, sight, forced=rules.forced))
-    steps = (*stop, *await _changes(acts, wish), *start_steps(wish, rules, lines, sight.env))
+    steps = (
+        *stop,
+        *await _changes(acts, wish),
+        *start_steps(wish, rules, lines, None if leftover else sight.env),
+    )
     told_first = [*warnings(sight), *_missing(wish)]
     plan = make(acts, "restart", subject_of(sight.server), steps, warnings=told_first)
     plan = guard(plan, rules, foreign=strangers(acts.state, sight.living))

@@ -7,13 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from specdash.operations.checks import GLYPHS
 from specdash.operations.plan import Plan
 from specdash.operations.work import Check
+
+Known: TypeAlias = Literal["profile", "seen"]
+"""Why it is known how a server is started: the profile describes it, or it was seen to be started."""
+AS: Final[dict[Known, str]] = {"profile": "as the profile says", "seen": "as it was"}
 
 
 class Option(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,6 +52,8 @@ class Offer:
     """The offer with exactly these options on."""
     variant: str | None = None
     """The variant of the profile that it starts, where one was asked for."""
+    by: Known | None = None
+    """How it starts what it starts; None where it is otherwise than either, or starts nothing."""
     resumes: bool = False
     """The plan was cut off before its end and goes on."""
 

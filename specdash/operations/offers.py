@@ -20,7 +20,7 @@ from specdash.operations.desk import Desk
 from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
 from specdash.operations.lastend import of_flags
-from specdash.operations.offer import Also, Offer, Option, becomes, red_of
+from specdash.operations.offer import Also, Known, Offer, Option, becomes, red_of
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
 from specdash.operations.rules import Rules
@@ -104,8 +104,8 @@ class Operations:
         """The variable that holds a found server's API key, where the profile names one."""
         return self._starts.key_env(server)
 
-    def starts(self, server: Server | None) -> bool:
-        """Whether it is known how to start this server, or without one the last: cheap, asked at any time."""
+    def starts(self, server: Server | None) -> Known | None:
+        """Why it is known how to start this server, or without one the last: cheap, asked at any time."""
         return self._starts.known(server)
 
     def rules(self, forced: Set[str] = frozenset()) -> Rules:
@@ -165,7 +165,7 @@ class Operations:
     async def restart(
         self, server: Server | None, *, variant: str | None = None, env: Mapping[str, str] | None = None
     ) -> Offer:
-        """Stop and start a server again; start it where it does not live any more."""
+        """Stop a server or what it left behind, and start it again; start it where nothing of it lives."""
         return await self._restart(server, variant, env or {}, frozenset())
 
     async def _restart(
@@ -183,7 +183,7 @@ class Operations:
         if env:
             changed = msgspec.structs.replace(wish.launch, env={**wish.launch.env, **env})
             wish = msgspec.structs.replace(wish, launch=changed, otherwise=True)
-        elif sight is None and server is not None and not wish.otherwise:
+        elif server is not None and (sight is None or server.gone_at is not None) and not wish.otherwise:
             wish = msgspec.structs.replace(wish, last_end=of_flags(server.diagnoses))
         if sight is not None:
             plan = await launch.prepare_restart(self._acts, sight, wish, rules=rules)
@@ -193,7 +193,8 @@ class Operations:
         options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
         known = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
         also = (*known, *self._others(server, variant))
-        return Offer(plan=plan, options=options, also=also, again=again, variant=variant)
+        by = None if wish.otherwise else self._starts.known(server) or "seen"
+        return Offer(plan=plan, options=options, also=also, again=again, variant=variant, by=by)
 
     def _others(self, server: Server | None, variant: str | None) -> tuple[Also, ...]:
         """The variants of the profile, beside the start that is shown."""

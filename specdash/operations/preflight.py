@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from specdash.errors import RequestError
 from specdash.monitor.commandline import launch_facts
+from specdash.monitor.state import Server
 from specdash.operations import checks_engine, checks_host, checks_model
 from specdash.operations.acts import Hands, by_unit
 from specdash.operations.checks import Line, ok, passes, told, unknown, warn
@@ -14,9 +15,9 @@ from specdash.operations.commandline import Asked, read
 from specdash.operations.context import Context
 from specdash.operations.modelfolder import look
 from specdash.operations.replies_probe import Probe
-from specdash.operations.work import Check, Launch, Outcome
+from specdash.operations.work import Check, Launch, Outcome, Target
 
-LASTING = frozenset({"model", "draft", "disk", "ulimits", "driver", "files", "version", "flags"})
+LASTING = frozenset({"model", "draft", "disk", "ulimits", "driver", "files", "version", "flags", "last"})
 """What is the same before and after the old server is stopped."""
 
 
@@ -58,10 +59,11 @@ async def examine(hands: Hands, work: Check, *, lasting: bool = False) -> tuple[
             modules=[launch.engine],
             python=await asked.python(hands) if launch.argv else None,
         )
+        coming = None if lasting else await _coming(hands, asked.port)
     except RequestError as error:
         return (unknown("host", f"could not be looked at: {error.message}"),)
     found = probe.python.modules.get(launch.engine) if probe.python else None
-    lines = [*_host(hands, work, asked, probe, found), *await _models(hands, asked)]
+    lines = [*_host(hands, work, asked, probe, found, coming), *await _models(hands, asked)]
     lines += checks_host.files(await hands.stat_files(work.files)) if work.files else []
     if by_unit(launch):
         lines.append(ok("flags", f"as {launch.how} has them in {launch.unit}"))
@@ -75,7 +77,20 @@ async def examine(hands: Hands, work: Check, *, lasting: bool = False) -> tuple[
     return tuple(line for line in lines if not lasting or line.key in LASTING)
 
 
-def _host(hands: Hands, work: Check, asked: Asked, probe: Probe, found: str | None) -> Iterator[Line]:
+async def _coming(hands: Hands, port: int | None) -> Server | None:
+    """The server that still starts and will listen there. The host is asked whether it lives: the picture
+    may be older than its end."""
+    for server in hands.state.servers:
+        starts = server.gone_at is None and server.phase != "serving"
+        wants = starts and port is not None and server.port == port
+        if wants and await hands.alive([Target(pid=server.pid, start=server.start)]):
+            return server
+    return None
+
+
+def _host(
+    hands: Hands, work: Check, asked: Asked, probe: Probe, found: str | None, coming: Server | None
+) -> Iterator[Line]:
     state, launch = hands.state, work.launch
     ports = {port.port: port for port in probe.ports}
     places = {place.path: place for place in probe.paths}
@@ -86,7 +101,7 @@ def _host(hands: Hands, work: Check, asked: Asked, probe: Probe, found: str | No
     else:
         yield ok("gpus", f"not needed: {without}")
     servers = {server.pid: server.name for server in state.servers if server.gone_at is None}
-    yield checks_host.port("port", ports.get(asked.port or -1), asked.port, servers)
+    yield checks_host.port("port", ports.get(asked.port or -1), asked.port, servers, coming)
     for number in asked.rendezvous:
         yield checks_host.port("rendezvous", ports.get(number), number, servers)
     for path in dict.fromkeys(path for path in (launch.log, "/tmp") if path):

@@ -8,9 +8,10 @@ from specdash.operations.acts import Acts, Hands
 from specdash.operations.found import Found
 from specdash.operations.journal import Journal
 from specdash.operations.launch import Wish
+from specdash.operations.offer import Known
 from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
-from specdash.operations.which import of_profile
+from specdash.operations.which import alive, of_profile
 from specdash.operations.wishes import from_found, from_profile, last_good, variant_of
 from specdash.profile.document import Profile
 from specdash.profile.keys import key_variable
@@ -36,11 +37,11 @@ class Starts:
         name = of_profile(self._profile, self._host_name, server)
         return key_variable(self._profile, name) if name is not None else None
 
-    def known(self, server: Server | None) -> bool:
-        """Whether this server could be started, or without one the last: cheap, asked at any time."""
+    def known(self, server: Server | None) -> Known | None:
+        """Why this server could be started, or without one the last; None: it cannot. Asked at any time."""
         if self._profiled(server) is not None:
-            return True
-        return self._sightings.knows(server.name if server is not None else None)
+            return "profile"
+        return "seen" if self._sightings.knows(server.name if server is not None else None) else None
 
     def _profiled(self, server: Server | None) -> str | None:
         """The name under which the profile describes it; without a server: the only one of this host."""
@@ -50,8 +51,8 @@ class Starts:
         return mine[0] if len(mine) == 1 else None
 
     async def living(self, server: Server | None) -> Sight | None:
-        """A close look at a server of which something lives."""
-        if server is None or server.gone_at is not None:
+        """A close look at a server of which something lives, were it only what it has left behind."""
+        if server is None or not alive(server):
             return None
         sight = await look(Hands(self._acts), server)
         return sight if sight.living else None
@@ -70,6 +71,11 @@ class Starts:
     def found(self, server: Server | None) -> Found:
         """How it was seen to be started. Raises ``SpecdashError`` where it never was."""
         found = self._sightings.of(server.name if server is not None else None)
+        if found is None and server is not None:
+            raise SpecdashError(
+                "its command line was not seen",
+                "a profile can start it, or `specdash init` while it runs writes one",
+            )
         if found is None:
             raise SpecdashError(
                 "how it was started was never seen",

@@ -74,7 +74,7 @@ class Wanted:
 
 
 def _is(described: ProfileServer, server: Server) -> bool:
-    """It is this one and no other: what is named may be asked for to be ended."""
+    """It is this one and no other, by engine and port: it may be ended, and started in its place."""
     return described.engine == server.engine and server.port == _port(described)
 
 
@@ -90,17 +90,11 @@ def _port(described: ProfileServer) -> int:
     return launch_facts(described.command).port or next(usual, USUAL_PORT)
 
 
-def same_server(described: ProfileServer, server: Server) -> bool:
-    """A found server is this one of the profile: same engine, same port."""
-    port = launch_facts(described.command).port
-    return described.engine == server.engine and (port is None or server.port is None or port == server.port)
-
-
 def of_profile(profile: Profile, host: str | None, server: Server) -> str | None:
-    """The name under which the profile knows a found server, where exactly one fits."""
+    """The name under which the profile knows a found server, where exactly one is certainly it."""
     if host is None:
         return None
-    names = [name for name, one in profile.servers_of(host).items() if same_server(one, server)]
+    names = [name for name, one in profile.servers_of(host).items() if _is(one, server)]
     return names[0] if len(names) == 1 else None
 
 

@@ -20,6 +20,7 @@ from specdash.tui.resizing import NewestSize
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.handlers import acknowledge_all
 from specdash.tui.screens.logkeys import log_commands
+from specdash.tui.widgets.alerts import how_many
 from specdash.tui.widgets.below import lines_below, watch_below
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
     for name, text, do in board.listing.playing.commands():
         yield Command(name, text, do)
     if len(board.state.alerts) > 1:
-        many = f"all {len(board.state.alerts)} alerts of this host were seen"
+        many = f"{how_many(board.state) or 'one alert, and news'} of this host: all were seen"
         yield Command("acknowledge all", many, partial(acknowledge_all, board), True)
     if board.watch_only:
         how = board.source.locked or "connect again with all keys"

@@ -10,9 +10,9 @@ import msgspec
 
 from specdash.monitor.alerts import about
 from specdash.monitor.glyphs import state_name
-from specdash.monitor.importance import by_importance
+from specdash.monitor.importance import by_importance, successor
 from specdash.monitor.linknews import LINK, again
-from specdash.monitor.state import HostState
+from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import ALARM_STATES
 from specdash.operations.which import SHOWN, Wanted, absent, some
 from specdash.tui import say
@@ -195,9 +195,17 @@ def _unheard(state: HostState) -> str:
     return f", last heard {say.age(state.now - heard_at)} ago" if state.old and heard_at is not None else ""
 
 
+def needs_somebody(server: Server, state: HostState) -> bool:
+    """It is ill; one whose end was acknowledged, or that has a successor and left nothing, needs nobody."""
+    if server.state not in ALARM_STATES or server.gone_at is None:
+        return server.state in ALARM_STATES
+    told = any(alert.alarm and about(alert.key) == server.key for alert in state.alerts)
+    return told and (bool(server.processes) or successor(server, state.servers) is None)
+
+
 def _left(state: HostState) -> Iterator[str]:
     """Those that need a person by their names; of the others, if there are many, only how many."""
-    ill = [server for server in state.servers if server.state in ALARM_STATES]
+    ill = [server for server in state.servers if needs_somebody(server, state)]
     well = [server for server in state.servers if server.gone_at is None and server not in ill]
     if ill:
         names = some([f"{server.name} (pid {server.pid}) {state_name(server)}" for server in ill])

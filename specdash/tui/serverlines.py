@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from specdash.monitor.documents import Diagnosis, Reason, Verdict
+from specdash.monitor.events import BORN_S
 from specdash.monitor.glyphs import state_name
 from specdash.monitor.serverparts import Lamp, LogSource, RailItem, Step
 from specdash.monitor.signs import folded, in_words, until_stalled
@@ -16,6 +17,8 @@ from specdash.tui import say
 
 COUNTER_EVERY_S = 30.0
 """A counter that moves (37/64 shards) is told at most so often, by the host's clock."""
+LOOK_S = 10.0
+"""So long at most the first look at a server may take, by the host's clock: then what was seen is told."""
 MARK_WORDS = {"active": "begins", "done": "done", "failed": "FAILED", "skipped": "skipped"}
 GRAVE = frozenset({"suspect", "stalled", "crashed", "degraded"})
 """Verdicts that are told with their reasons."""
@@ -26,20 +29,30 @@ class ServerLines:
     """Tells of the servers of one host."""
 
     _counted: dict[str, float] = field(default_factory=dict)
+    _looking: dict[str, float] = field(default_factory=dict)
+    """Servers that ran before we came and were not looked into yet → when they were found."""
 
     def tell(self, before: HostState | None, state: HostState, server: Server) -> Iterator[str]:
         """What is new about this server since the picture before."""
         old = next((one for one in before.servers if one.key == server.key), None) if before else None
-        lines = self._changed(old, state, server) if old is not None else _found(server, state.typed)
+        if old is None and _unread(server) and state.now - server.started_at > BORN_S:
+            self._looking[server.key] = state.now
+        looking = server.key in self._looking
+        lines = self._changed(old, state, server) if old is not None else _found(server, state.typed, looking)
         yield from (f"{server.name}: {line}" for line in lines)
 
     def _changed(self, old: Server, state: HostState, server: Server) -> Iterator[str]:
-        yield from _marks(old, server)
-        yield from _parts(old, server)
-        yield from self._counter(old, state, server)
+        looking = server.key in self._looking
+        if not looking:  # else what is read is what was long before
+            yield from _marks(old, server)
+            yield from _parts(old, server)
+            yield from self._counter(old, state, server)
         yield from _log(old.log, server.log)
         yield from _lamps(old.lamps, server.lamps)
-        if state_name(old) != state_name(server):
+        if looking and (not _unread(server) or state.now - self._looking[server.key] > LOOK_S):
+            del self._looking[server.key]
+            yield f"is {state_name(server)}: {server.truth}"
+        elif not looking and state_name(old) != state_name(server):
             yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
         if server.state == "unknown" and _said(old.verdict) != _said(server.verdict):
             yield from _reasons(server.verdict.reasons)  # not before its log was looked at, which may tell
@@ -63,11 +76,21 @@ class ServerLines:
             yield f"{PHASE_TITLES[server.phase]} {now.done}/{now.total} {now.unit}"
 
 
-def _found(server: Server, typed: str) -> Iterator[str]:
+def _unread(server: Server) -> bool:
+    """Nothing but its processes was seen: neither its log nor its port has told yet how far it is."""
+    log = server.log
+    if log is None or log.path is None or log.error is not None:
+        return False
+    return server.state in ("starting", "unknown") and (not server.log_lines or log.behind)
+
+
+def _found(server: Server, typed: str, looking: bool) -> Iterator[str]:
+    """``looking``: it ran before we came, and how far it is remains to be seen."""
     facts = (say.engine(server.engine, server.version), server.speculation, server.parallel)
     about = " · ".join(fact for fact in facts if fact)
     pid = "its main process gone" if server.orphaned else f"pid {server.pid}"
-    yield f"found, {pid}, {about}; {state_name(server)}: {server.truth}"
+    now = "it is being looked into" if looking else f"{state_name(server)}: {server.truth}"
+    yield f"found, {pid}, {about}; {now}"
     yield from _log(None, server.log)
     yield from _lamps((), server.lamps)
     unread = server.log is None or server.log.path is None

@@ -6,15 +6,20 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import msgspec
 import pytest
 
 from specdash.commands.acting import Scene
 from specdash.commands.targets import meant
-from specdash.commands.wishing import wish_to_launch
+from specdash.commands.wishing import wish_for, wish_to_launch
 from specdash.errors import SpecdashError
 from specdash.monitor.state import HostState
+from specdash.operations.found import Found, Memory
 from specdash.operations.journal import Journal
+from specdash.operations.replies import Family, Member
+from specdash.operations.sight import Sight
 from specdash.operations.which import Ambiguous
+from specdash.operations.work import Launch
 from specdash.profile.document import Profile
 from tests.operations.test_which import PROFILE
 from tests.tui import states
@@ -67,3 +72,27 @@ def test_a_server_given_for_a_host_is_told_with_the_command_that_was_meant() -> 
         "second is a server of the profile: specdash check gpubox --profile 'a b.toml' --server second"
     )
     assert meant(PROFILE, "gpubox", "check", {}) is meant(PROFILE, "root@x", "check", {}) is None
+
+
+def left_behind(port: int | None) -> Sight:
+    """A look at what a server without its main process has left."""
+    name = "vllm" if port is None else f"vllm:{port}"
+    crashed = msgspec.structs.replace(
+        states.two_servers().servers[1], name=name, port=port, gone_at=1.0, processes=1
+    )
+    core = Member(pid=110, start=1100, state="S", title="VLLM::EngineCore")
+    return Sight(server=crashed, family=Family(members=(core,)), argv=("VLLM::EngineCore",))
+
+
+def test_what_a_crashed_server_left_says_nothing_of_its_start_and_is_never_remembered_as_it() -> None:
+    for port, profile in ((None, PROFILE), (8001, PROFILE), (8000, Profile())):
+        sight = left_behind(port)
+        with pytest.raises(SpecdashError, match="its command line was not seen") as refused:
+            wish_for(scene(None, states.two_servers(), profile), sight)
+        assert str(refused.value.hint).startswith("a profile can start it")
+    assert Memory().all("root@gpubox") == []
+    assert wish_for(scene(None, states.two_servers()), left_behind(8000)).launch.name == "second"
+    launch = Launch(name="vllm:8000", engine="vllm", argv=("vllm", "serve", "/m"))
+    Memory().keep(Found(target="root@gpubox", launch=launch))
+    again = wish_for(scene(None, states.two_servers(), Profile()), left_behind(8000)).launch
+    assert again.argv == launch.argv

@@ -53,3 +53,16 @@ def test_an_error_in_its_log_is_a_reason() -> None:
     memory = run(processes(210.0), tick(211.0), memory=start(CRASH))
     assert not unexplained(only_server(memory))
     assert (alarm(memory).severity, alarm(memory).next_key) == ("error", "log.error")
+
+
+def test_once_what_it_left_has_ended_too_its_alarm_says_the_same_as_its_state() -> None:
+    left = process(102, 1, "sglang::scheduler_TP0")
+    crashed = run(processes(210.0, left), tick(213.0), memory=serving())
+    assert "left behind" in alarm(crashed).text
+    gone = run(processes(220.0), tick(221.0), memory=crashed)
+    assert state_name(only_server(gone)) == "gone"
+    told = alarm(gone)
+    assert (told.key, told.at) == (alarm(crashed).key, alarm(crashed).at), "it is one alarm"
+    assert (told.severity, told.next_key) == ("warning", "server.restart")
+    assert told.text == "sglang:30000: main process gone in serving, reason not seen"
+    assert len(gone.picture.events) == len(crashed.picture.events), "and no second event"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from specdash.errors import SpecdashError
@@ -9,8 +10,9 @@ from specdash.operations.acts import Acts
 from specdash.operations.work import Start
 from specdash.profile.document import Host, Profile, Server, Variant
 from tests.monitor.logs_of import told
-from tests.operations.fakehost import FakeHost, Proc
-from tests.operations.offering import FLAGS, Offering, stocked
+from tests.operations.conftest import Carry
+from tests.operations.fakehost import FakeHost, Proc, server, sglang
+from tests.operations.offering import FLAGS, Offering, seen, stocked
 
 
 @pytest.fixture
@@ -57,6 +59,56 @@ async def test_a_variant_of_the_profile_is_started_by_its_name(host: FakeHost, o
     plain = await operations.restart(None)
     [work] = [step.work for step in plain.plan.steps if isinstance(step.work, Start)]
     assert "EAGLE3" not in work.launch.argv
+
+
+async def test_a_server_that_is_only_like_one_of_the_profile_is_not_started_by_it(
+    host: FakeHost, offering: Offering
+) -> None:
+    operations = offering(profile=PROFILE, host_name="box")
+    stranger = server(700, name="sglang", gone_at=1.0)
+    for port in (None, 30001):
+        foreign = msgspec.structs.replace(stranger, port=port)
+        assert operations.starts(foreign) is None
+        with pytest.raises(SpecdashError, match="its command line was not seen") as refused:
+            await operations.restart(foreign)
+        assert str(refused.value.hint).startswith("a profile can start it")
+    assert operations.starts(msgspec.structs.replace(stranger, port=30000)) == "profile"
+
+
+async def test_an_offer_says_whether_it_starts_what_was_seen_or_what_the_profile_describes(
+    host: FakeHost, offering: Offering
+) -> None:
+    found = sglang(host)
+    operations = offering(profile=PROFILE, host_name="box")
+    assert (await operations.restart(found)).by == "profile"
+    assert (await operations.restart(found, variant="eagle")).by is None
+    assert (await operations.restart(found, env={"A": "1"})).by is None
+    assert (await offering().restart(found)).by == "seen"
+
+
+async def test_a_crashed_server_is_started_again_only_after_what_it_left_behind_has_ended(
+    host: FakeHost, offering: Offering, carry: Carry
+) -> None:
+    sglang(host)
+    operations = offering()
+    await seen(operations.sightings)
+    host.remember()
+    del host.procs[100]
+    del host.files["/proc/100/cmdline"]
+    crashed = msgspec.structs.replace(host.servers[0], gone_at=1.0, processes=3, state="crashed")
+    host.servers = [crashed]
+    offer = await operations.restart(crashed)
+    steps = [step.title for step in offer.plan.steps]
+    assert steps[-5] == "verify that GPU 0, 1 are clean"
+    assert any("101" in line for line in offer.plan.steps[0].preview)
+    [start] = [step for step in offer.plan.steps if isinstance(step.work, Start)]
+    assert "sglang.launch_server" in start.preview[0], "as the whole server was, not as what is left of it"
+    assert offer.by == "seen"
+    host.on_launch = lambda fake, request: 500
+    await carry(offer.plan)
+    assert not host.procs.keys() & {101, 102, 103}
+    done = [effect[0] for effect in host.effects]
+    assert "KILL" in done[: done.index("launch")]
 
 
 async def test_what_a_start_died_of_unwatched_is_said_before_the_same_flags_and_not_before_others(

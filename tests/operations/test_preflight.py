@@ -118,6 +118,23 @@ async def test_a_taken_port_names_who_listens(host: FakeHost) -> None:
     assert of(await lines(host), "port")[0].startswith("▲ port: 30000: only old connections linger")
 
 
+async def test_a_port_that_a_starting_server_will_take_is_red_and_names_it(
+    host: FakeHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sglang(host, phase="warmup", state="warming")
+    host.probe = {"ports": [{"port": 30000, "free": False, "lingering": True}]}
+    assert of(await lines(host), "port") == [
+        "✖ port: 30000 will be taken by sglang:30000 (pid 100), which is warming"
+        " — that is sglang:30000, which `restart` (R) ends first"
+    ]
+    host.probe = {"ports": [{"port": 30001, "free": True}]}
+    assert of(await lines(host, ARGV.replace("30000", "30001")), "port") == ["✓ port: 30001 is free"]
+    host.probe = {"ports": [{"port": 30000, "free": False, "lingering": True}]}
+    older: dict[str, Any] = {"alive": [], "zombies": [], "gone": []}
+    monkeypatch.setattr(host, "do_alive", lambda request: older)  # the picture is older than its end
+    assert of(await lines(host), "port")[0].startswith("▲")
+
+
 async def test_the_rendezvous_port_is_looked_at_too(host: FakeHost) -> None:
     found = await lines(host, ARGV + " --dist-init-addr 10.0.0.1:5000")
     assert of(found, "rendezvous") == ["✓ rendezvous: 5000 is free"]

@@ -38,7 +38,7 @@ HANDS = SimpleNamespace(
     desk=SimpleNamespace(running=False, plan=None),
     cut_off=lambda: None,
     variants=(),
-    starts=lambda server: True,
+    starts=lambda server: "seen",
 )
 """Somebody could act, and nothing is at work."""
 

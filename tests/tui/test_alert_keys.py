@@ -26,7 +26,7 @@ async def test_an_end_without_a_known_cause_wears_one_glyph_and_offers_a_key_tha
     source = fakes.source(states.gone())
     desk = SimpleNamespace(running=False, plan=None)
     source.operations = SimpleNamespace(
-        desk=desk, cut_off=lambda: None, variants=(), starts=lambda server: starts
+        desk=desk, cut_off=lambda: None, variants=(), starts=lambda server: "seen" if starts else None
     )
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -138,7 +138,7 @@ async def test_a_server_that_is_well_names_what_one_would_do_next_and_a_dead_one
     source = fakes.source(states.serving())
     desk = SimpleNamespace(running=False, plan=None)
     source.operations = SimpleNamespace(
-        desk=desk, cut_off=lambda: None, variants=(), starts=lambda server: True
+        desk=desk, cut_off=lambda: None, variants=(), starts=lambda server: "seen"
     )
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:

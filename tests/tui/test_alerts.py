@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from specdash.monitor.state import HostState
+from specdash.monitor.state import Alert, HostState
 from specdash.tui import files
 from specdash.tui.app import SpecdashApp, terminal_title
 from specdash.tui.notify import notification
@@ -281,11 +281,31 @@ def test_the_demo_teaches_within_a_minute_and_says_that_its_clock_is_not_ours() 
     assert set(TEACHES) <= set(SCENARIOS)
 
 
+def test_only_what_is_wrong_now_is_counted_and_good_news_by_themselves() -> None:
+    one = states.stalled().alerts[0]
+    subject = one.key.partition("/")[0]
+
+    def news(number: int) -> Alert:
+        return msgspec.structs.replace(
+            one, key=f"{subject}/ready/{number}", at=one.at + number, severity="info", alarm=False, text="up"
+        )
+
+    def end_of(*alerts: Alert) -> str:
+        state = msgspec.structs.replace(states.stalled(), alerts=alerts)
+        return text_of(alert_row(state, 120)).rstrip().rpartition("   ")[2]
+
+    assert end_of(one, *map(news, range(1, 5))) == "5 news", "what was wrong is over"
+    other = msgspec.structs.replace(one, key="server:9:9/stalled/1", at=one.at + 9)
+    assert end_of(one, other) == "2 alerts"
+    assert "news" not in end_of(one, *map(news, range(1, 5)), other)
+    assert "alerts" not in end_of(one, *map(news, range(1, 5)), other)
+
+
 async def test_of_many_alerts_it_is_said_how_all_are_acknowledged_at_once(make_app: Make) -> None:
     one = states.stalled().alerts[0]
     many = tuple(msgspec.structs.replace(one, key=f"{one.key}/{n}") for n in range(50))
     state = msgspec.structs.replace(states.stalled(), alerts=many)
-    told = "50 alerts: “acknowledge all” after :"
+    told = "50 alerts — : acknowledge all puts all away"
     assert text_of(alert_row(state, 160)).rstrip().endswith(told)
     assert text_of(alert_row(state, 80)).rstrip().endswith("50 alerts")
     few = msgspec.structs.replace(state, alerts=many[:2])

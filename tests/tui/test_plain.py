@@ -108,6 +108,37 @@ def test_leaving_says_that_the_servers_go_on() -> None:
     assert farewell([states.no_server()]) == ["specdash let go of root@gpubox"]
 
 
+def test_leaving_says_of_no_end_that_was_seen_to_or_replaced_that_it_needs_a_person() -> None:
+    state = states.crashed()
+    dead = state.servers[0]
+    seen = msgspec.structs.replace(state, alerts=())
+    assert farewell([seen]) == ["specdash let go of root@gpubox"]
+    heir = msgspec.structs.replace(
+        dead, key="9:9", pid=9, state="loading", gone_at=None, started_at=dead.started_at + 9, processes=3
+    )
+    again = msgspec.structs.replace(state, servers=(heir, dead))
+    assert farewell([again]) == ["specdash let go of root@gpubox; sglang:30000 (pid 9) goes on"]
+    left = msgspec.structs.replace(dead, processes=2)
+    [line] = farewell([msgspec.structs.replace(state, servers=(heir, left))])
+    assert "sglang:30000 (pid 4242) crashed: needs a person" in line, "what it left holds memory"
+
+
+def test_a_server_that_ran_before_we_came_is_looked_into_first_and_has_no_transition() -> None:
+    ready = states.serving()
+    old = msgspec.structs.replace
+    unread = old(ready.servers[0], state="starting", phase=None, log_lines=0, lamps=(), truth="4 processes")
+    first = old(ready, servers=(unread,), alerts=(), events=())
+    found, then = told(first, old(ready, now=ready.now + 1, alerts=(), events=()))
+    [line] = [line for line in found if "found, pid" in line]
+    assert line.endswith("; it is being looked into")
+    assert any(line.startswith("sglang:30000: is ready: ") for line in then)
+    assert not [line for line in then if "→" in line or "begins" in line or " done" in line]
+    fresh = old(first, servers=(old(unread, started_at=first.now - 3),))
+    found, then = told(fresh, old(ready, now=ready.now + 1, alerts=(), events=()))
+    assert any(line.endswith("; starting: 4 processes") for line in found)
+    assert any("starting → ready" in line for line in then)
+
+
 def test_leaving_hundreds_of_servers_names_those_that_need_a_person_and_counts_the_others() -> None:
     state = states.two_servers()
     one = state.servers[0]

@@ -12,6 +12,7 @@ from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.signs import NOT_COUNTED, in_words, until_stalled
 from specdash.monitor.state import HostState, Link
 from specdash.monitor.words import Says
+from specdash.operations.offer import Known
 from specdash.tui.actions import ACTIONS
 from specdash.tui.asciimode import plain
 from specdash.tui.paint import text_of, width_of
@@ -262,13 +263,22 @@ def test_a_host_without_python_says_so_where_the_eye_looks() -> None:
 
 def test_the_key_that_starts_it_again_is_named_only_where_its_start_is_known() -> None:
     state = states.crashed()
-    for starts in (True, False):
+    told: dict[Known | None, str] = {
+        "seen": "R   starts it again as it was",
+        "profile": "R   starts it again as the profile says",
+        None: "command line was not seen: a profile can start it",
+    }
+    for starts, words in told.items():
         shown = panel_for(state, first(state), acts=True, starts=starts)
         assert shown is not None
         text = "\n".join(text_of(line) for line in shown.rows(200))
-        assert ("starts it again as it was" in text) == starts
-        assert ("server.restart" in shown.keys) == starts
-        assert ("command line was not seen: a profile can start it" in text) != starts
+        assert [one for one in told.values() if one in text] == [words]
+        assert ("server.restart" in shown.keys) == (starts is not None)
+        assert ("R   " in text) == (starts is not None)
+    for starts, words in (("seen", "the last one again"), ("profile", "the server of the profile")):
+        shown = panel_for(states.no_server(), None, acts=True, starts=starts)
+        assert shown is not None
+        assert f"R   starts {words}" in lines(shown.rows(200))
 
 
 def test_what_was_left_behind_is_not_called_the_cause_of_a_crash() -> None:
@@ -308,3 +318,17 @@ def test_an_end_that_nobody_saw_is_not_explained() -> None:
     text = panel(msgspec.structs.replace(state, servers=(server,)))
     assert "it is gone, the reason was not seen" in text
     assert "why it crashed" not in text
+
+
+def test_a_dead_server_that_was_started_again_elsewhere_offers_no_second_start() -> None:
+    state = states.crashed()
+    dead = first(state)
+    heir = msgspec.structs.replace(
+        dead, key="9:9", pid=9, state="loading", gone_at=None, started_at=dead.started_at + 9, diagnoses=()
+    )
+    told = panel_for(msgspec.structs.replace(state, servers=(heir, dead)), dead, acts=True)
+    assert told is not None
+    text = "\n".join(text_of(line) for line in told.rows(100))
+    assert "It was started again: sglang:30000, pid 9, is loading." in text
+    assert "starts it again" not in text
+    assert "server.restart" not in told.keys

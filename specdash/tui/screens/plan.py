@@ -14,7 +14,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Input
 
 from specdash.errors import SpecdashError
-from specdash.operations.offer import Offer
+from specdash.operations.offer import AS, Offer
 from specdash.operations.plan import Plan
 from specdash.sanitise import sanitise
 from specdash.tui.dismissing import DismissedOnce
@@ -92,8 +92,9 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
 
     async def _fill(self, *, focus: str) -> None:
         box = self.query_one(".dialog")
-        variant = f" as {self.offer.variant}" if self.offer.variant else ""
-        box.border_title = Content(sanitise(title(self.plan, resumes=self.offer.resumes) + variant))
+        offer = self.offer
+        how = f" as {offer.variant}" if offer.variant else f", {AS[offer.by]}" if offer.by else ""
+        box.border_title = Content(sanitise(title(self.plan, resumes=offer.resumes) + how))
         self._retitle()
         body, foot = self.query_one("#plan-body"), self.query_one("#plan-foot")
         await body.remove_children()

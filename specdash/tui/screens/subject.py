@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from specdash.monitor.alerts import about, foremost
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import Alert, HostState, Server
+from specdash.operations.offer import Known
 from specdash.operations.plan import Plan
 from specdash.operations.which import Wanted
 from specdash.session.source import Source
@@ -102,11 +103,13 @@ class Subject(Telling):
         return self.acts and self.state.link.state == "live"
 
     @property
-    def starts(self) -> bool:
-        """It is known how the shown server is started; one that lives can be looked at for that."""
+    def starts(self) -> Known | None:
+        """Why it is known how the shown server is started; one that lives can be looked at for that."""
         operations, server = self.source.operations, self.server
         lives = server is not None and server.gone_at is None
-        return operations is not None and (lives or operations.starts(server))
+        if operations is None:
+            return None
+        return operations.starts(server) or ("seen" if lives else None)
 
     @property
     def plan_of_shown(self) -> bool:

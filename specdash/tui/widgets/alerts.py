@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.cells import cell_len
 
-from specdash.monitor.alerts import about, foremost
+from specdash.monitor.alerts import about, foremost, wrong
 from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import Alert, HostState
 from specdash.tui import say
@@ -25,9 +25,17 @@ MANY: Final = 3
 
 
 def all_at_once(state: HostState) -> str:
-    """``50 alerts: “acknowledge all” after :``; empty where a few presses of the key do."""
-    many = len(state.alerts)
-    return f"{many} alerts: “acknowledge all” after :" if many > MANY else ""
+    """``50 alerts — : acknowledge all puts all away``; empty where a few presses of the key do."""
+    many = len(wrong(state.alerts))
+    return f"{many} alerts — : acknowledge all puts all away" if many > MANY else ""
+
+
+def how_many(state: HostState) -> str:
+    """``3 alerts``: only what is wrong now; where nothing is, ``3 news``; empty where one line tells all."""
+    ill, told = len(wrong(state.alerts)), len(state.alerts)
+    if ill:
+        return f"{ill} alerts" if ill > 1 else ""
+    return f"{told} news" if told > 1 else ""
 
 
 def help_row() -> Row:
@@ -57,7 +65,7 @@ def alert_row(
     tone, lead = SEVERITY_TONES[first.severity], f" {SEVERITY_GLYPHS[first.severity]} "
     helper = _helper(first, shown, idle, watch_only=watch_only)
     short = helper if width_of(helper) <= SHORT_HINT else ()  # half a hint is none
-    many = f"{len(state.alerts)} alerts" if len(state.alerts) > 1 else ""
+    many = how_many(state)
     old, brief = f"{say.age(state.now - first.at)} ago", first.text.partition(" (")[0]
     for words, key, ago, count in (
         (first.text, helper, old, all_at_once(state) or many),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from specdash.monitor.alerts import foremost
+from specdash.monitor.alerts import foremost, wrong
 from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.monitor.words import PHASE_TITLES
@@ -86,7 +86,7 @@ def _alerts(alerts: tuple[Alert, ...]) -> Row:
     first = foremost(alerts)
     if first is None or first.severity == "info":
         return ()
-    return row(Span(f"{SEVERITY_GLYPHS[first.severity]}{len(alerts)}", SEVERITY_TONES[first.severity]))
+    return row(Span(f"{SEVERITY_GLYPHS[first.severity]}{len(wrong(alerts))}", SEVERITY_TONES[first.severity]))
 
 
 def _progress(server: Server | None) -> Row:

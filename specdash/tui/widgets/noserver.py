@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specdash.monitor.state import Gpu, HostState
+from specdash.operations.offer import Known
 from specdash.tui import say
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.envtable import ranks_in_words
@@ -14,7 +15,7 @@ SOON_S = 5.0
 """What a host has not sent so long after it was connected is not just about to come."""
 
 
-def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> Panel:
+def no_server(state: HostState, *, acts: bool = False, starts: Known | None = "seen") -> Panel:
     """The host is well, and nothing serves."""
     if state.processes_at is None:
         return unlisted(state)
@@ -36,7 +37,8 @@ def no_server(state: HostState, *, acts: bool = False, starts: bool = True) -> P
             )
         out += _notes(state, width)
         hands = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
-        again = key_rows(("server.restart", "starts the last one again")) if acts and starts else []
+        last = "starts the server of the profile" if starts == "profile" else "starts the last one again"
+        again = key_rows(("server.restart", last)) if acts and starts else []
         return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
 
     held = [words for gpu in state.gpus if (words := _left_behind(gpu))]

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from specdash.monitor.alerts import KNOWN_FIXES, UNSEEN, about, unexplained
 from specdash.monitor.documents import Diagnosis, Reason
+from specdash.monitor.glyphs import state_name
+from specdash.monitor.importance import successor
 from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words, until_stalled
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
+from specdash.operations.offer import AS, Known
 from specdash.tui.paint import Row, Span, dim, pad, row, wrap
 from specdash.tui.widgets.glyphs import evidence_mark, key_span
 from specdash.tui.widgets.logblock import Lines, block_rows
@@ -42,14 +45,14 @@ def panel_for(
     server: Server | None,
     *,
     acts: bool = False,
-    starts: bool = True,
+    starts: Known | None = "seen",
     log: Lines | None = None,
     at_work: bool = False,
 ) -> Panel | None:
     """What is to be said now, or None where the usual panes say it all. ``acts``: acting keys exist here.
 
-    ``starts``: it is known how the server is started, so that it can be started again. ``at_work``: a plan
-    ends it or starts it at this moment, and no key is advised that would do the same.
+    ``starts``: why it is known how the server is started, so that it can be started again. ``at_work``: a
+    plan ends it or starts it at this moment, and no key is advised that would do the same.
 
     The host is known: what the connection has to say stands in :mod:`specdash.tui.widgets.linkpanels`.
     """
@@ -168,7 +171,7 @@ def degraded(server: Server) -> Panel:
 
 
 def _hands(
-    state: HostState, server: Server, root: Diagnosis | None, *, starts: bool
+    state: HostState, server: Server, root: Diagnosis | None, *, starts: Known | None
 ) -> list[tuple[str, str]]:
     """Which acting keys go on from an ended server, most needed first."""
     out = []
@@ -179,7 +182,7 @@ def _hands(
         out.append(("gpu.clean", "ends what still holds GPU memory"))
     elif server.gone_at is not None and server.processes:
         out.append(("server.kill", "ends what it left behind"))
-    return [*out, ("server.restart", "starts it again as it was")] if starts else out
+    return [*out, ("server.restart", f"starts it again {AS[starts]}")] if starts else out
 
 
 def _where(server: Server, root: Diagnosis, victims: int) -> list[Row]:
@@ -192,13 +195,19 @@ def _where(server: Server, root: Diagnosis, victims: int) -> list[Row]:
 
 
 def ended(
-    state: HostState, server: Server, *, acts: bool = False, starts: bool = True, log: Lines | None = None
+    state: HostState,
+    server: Server,
+    *,
+    acts: bool = False,
+    starts: Known | None = "seen",
+    log: Lines | None = None,
 ) -> Panel:
     """Crashed or stopped: the root cause, whose fault, what to do."""
     root = _root(server)
     left = root is not None and root.key == LEFT_BEHIND
     crashed = server.state == "crashed"
-    hands = _hands(state, server, root, starts=starts) if acts else []
+    heir = successor(server, state.servers)
+    hands = _hands(state, server, root, starts=None if heir else starts) if acts else []
     open_end = any(alert.alarm and about(alert.key) == server.key for alert in state.alerts)
     victims = sum(not diagnosis.root and diagnosis.severity != "info" for diagnosis in server.diagnoses)
     victims += sum(diagnosis.key == "peer_died_first" for diagnosis in server.diagnoses if not diagnosis.root)
@@ -223,10 +232,13 @@ def ended(
                 f"{say.gib(held)} GiB of GPU memory are still held by what is left of it.", width, "orphan"
             )
         out += key_rows(*hands)
-        if acts and starts and root is not None and any("--" in remedy for remedy in root.remedy):
+        if heir is not None:
+            told = f"It was started again: {heir.name}, pid {heir.pid}, is {state_name(heir)}."
+            out += text_rows(told, width)
+        elif acts and starts and root is not None and any("--" in remedy for remedy in root.remedy):
             other = f"Other flags: `specdash restart {state.typed} --variant NAME`, a variant of the profile."
             out += text_rows(other, width, "dim")
-        if acts and not starts:
+        elif acts and not starts:
             out += text_rows(NOT_SEEN, width, "dim")
         return [*out, *text_rows(KEPT if open_end else SUCCESSOR, width, "dim")]
 

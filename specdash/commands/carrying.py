@@ -255,7 +255,8 @@ class Narrator:
             elif step.over and number not in self._ended:
                 self._ended.add(number)
                 how = "" if step.state == "done" else f", {step.state}"  # in a word: it is read aloud, too
-                say(f"{_MARKS[step.state]} {place}{how}: {clean_line(step.evidence)}")
+                mark = "–" if step.vain else _MARKS[step.state]
+                say(f"{mark} {place}{how}: {clean_line(step.evidence)}")
                 for note in step.notes:
                     if note not in step.preview:
                         say(f"    {clean_line(note)}")

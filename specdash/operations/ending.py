@@ -42,7 +42,8 @@ async def send(ctx: Context, work: Signal) -> Outcome:
         return Outcome(evidence=f"{doubt}ended {f'after {took:.0f} s' if took >= 1 else 'at once'}")
     if work.wait_s == 0:
         return Outcome(evidence=f"{doubt}sent to {_many(work.targets)}")
-    return Outcome(evidence=f"{doubt}still there after {work.wait_s:.0f} s: {named(left)}")
+    told = f"{doubt}still there after {work.wait_s:.0f} s: {named(left)}"
+    return Outcome(evidence=told, result={"left": len(left)})
 
 
 async def _until_gone(

@@ -56,6 +56,11 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
         """Done, failed or skipped."""
         return self.state in _OVER
 
+    @property
+    def vain(self) -> bool:
+        """It was carried out and did not do what it is for: who was asked to end is still there."""
+        return self.state == "done" and bool(self.result.get("left"))
+
 
 class Typing(msgspec.Struct, frozen=True, kw_only=True):
     """A word that the operator must type before this plan runs."""

@@ -86,7 +86,7 @@ async def follow(ctx: Context, work: Follow) -> Outcome:
                 return Outcome(state="failed", evidence=f"it ended with status {ended}{_see(work.launch)}")
         if server is None and now - began > UNSEEN_S and state.link.state == "live":
             return Outcome(state="failed", evidence=f"no server has appeared{_see(work.launch)}")
-        ctx.say(_progress(server, now - began), None)
+        ctx.say(under_way(server, now - began), None)
         await ctx.clock.sleep(LOOK_S)
     return Outcome(state="skipped", evidence="not waited for any longer; the server goes on")
 
@@ -136,10 +136,13 @@ async def _with_fixes(ctx: Context, launch: Launch, outcome: Outcome) -> Outcome
     return msgspec.structs.replace(outcome, notes=(*notes, *lines))
 
 
-def _progress(server: Server | None, seconds: float) -> str:
+def under_way(server: Server | None, seconds: float) -> str:
+    """How far the start is that is followed for so long."""
     if server is None:
         return f"not seen yet, {ago(seconds)}"
-    item = next((item for item in server.rail if item.mark == "active"), None)
+    at_work = [item for item in server.rail if item.mark == "active"]
+    # An end that the log never tells leaves an earlier phase open beside the one that the server is in.
+    item = next((one for one in at_work if one.phase == server.phase), at_work[0] if at_work else None)
     if item is None:
         return f"{server.state}, {ago(seconds)}"
     count = f" {item.progress.done}/{item.progress.total}" if item.progress else ""

@@ -59,8 +59,11 @@ class Standing:
         plan = self.shown
         if plan is None or (plan.over and plan.ok):
             return None
+        from specdash.operations.renewing import renewed  # only who acts has a plan
+
+        plan = renewed(plan, self.source.state, clock())
         glyph, tone = _HEADS[plan.over]
-        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.where}", tone), dim("  "))
+        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.where}", tone))
         hint = key_hint(plan) if plan.over else ()
 
         def rows(width: int) -> list[Row]:

@@ -17,7 +17,7 @@ from specdash.tui.widgets.gpulines import (
     last_known_s,
     summary_rows,
 )
-from specdash.tui.widgets.gpus import GpuPane
+from specdash.tui.widgets.gpus import GpuPane, slim_row
 from specdash.tui.widgets.noserver import no_server
 from specdash.tui.widgets.rail import Rail, truth_row
 from tests.tui import panes, pieces, states
@@ -166,3 +166,10 @@ def test_alike_cards_share_a_line_and_an_odd_one_never_does() -> None:
     (full,) = summary_rows(long, state.now, 76)
     assert width_of(full) <= 76
     assert text_of(full).endswith("… ok, 8 alike"), "a long name takes no other word's place"
+
+
+def test_on_one_line_readings_that_are_all_old_are_said_to_be_old_once() -> None:
+    state = states.stalled()
+    shown = text_of(slim_row(state.gpus, state.now, 78, (), 14.0))
+    assert "readings 14 s old" in shown
+    assert "GPU 0" not in shown

@@ -23,6 +23,7 @@ from specdash.tui.widgets.situation import panel_for
 from specdash.tui.widgets.steps import StepsPane
 
 if TYPE_CHECKING:
+    from specdash.operations.plan import Plan
     from specdash.tui.pace import Speed
     from specdash.tui.screens.dashboard import Dashboard
 
@@ -44,7 +45,11 @@ def show_panes(board: Dashboard, speed: Speed) -> None:
     board.query_one("#figures-line", FiguresPane).look(state, server, slim=True)
     board.query_one("#figures", FiguresPane).look(state, server, slim=False)
     board.query_one(StepsPane).look(
-        state, server, plan=board.plan_here, own=board.listing.own, now=board.acting.now
+        state,
+        server,
+        plan=_in_new_words(board),
+        own=board.listing.own,
+        now=board.acting.now,
     )
     board.query_one(Sentence).look(state, server)
     if board.frozen is None:
@@ -57,6 +62,15 @@ def show_panes(board: Dashboard, speed: Speed) -> None:
         hint=board.hint,
         shown=board.chosen.server,
     )
+
+
+def _in_new_words(board: Dashboard) -> Plan | None:
+    plan = board.plan_here
+    if plan is None:
+        return None
+    from specdash.operations.renewing import renewed  # only who acts has a plan
+
+    return renewed(plan, board.state, board.acting.now)
 
 
 def show_log(board: Dashboard) -> None:

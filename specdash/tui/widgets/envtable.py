@@ -17,9 +17,9 @@ TONES: Final[dict[EnvState, Tone]] = {
 }  # fmt: skip
 WORDS: Final[dict[EnvState, str]] = {
     "seen": "seen in the process",
-    "missing": "not there",
-    "rewritten": "another value than it was started with",
-    "unknown": "a process title covers it, or it may not be read",
+    "missing": "missing: not in the process",
+    "rewritten": "rewritten: another value than it was started with",
+    "unknown": "unknown: a process title covers it, or it may not be read",
 }
 NAME_CELLS = 26
 SERVER_CELLS = 8
@@ -98,7 +98,7 @@ def env_rows(server: Server, width: int) -> list[Row]:
     for entry in rows:
         out += _entry(entry, ranks, grid)
     states = {one.state for entry in rows for one in (entry.main, *entry.cells.values())}
-    legend = [row(Span(GLYPHS[s], TONES[s]), dim(f" {s}: {WORDS[s]}")) for s in GLYPHS if s in states]
+    legend = [row(Span(GLYPHS[s], TONES[s]), dim(f" {WORDS[s]}")) for s in GLYPHS if s in states]
     return [*out, (), *(cut(line, width) for line in legend)]
 
 

@@ -88,7 +88,7 @@ class GpuPane(Choosing, can_focus=True):
             return [row(Span(state.gpu_error or "no card seen yet", "warn" if state.gpu_error else "dim"))]
         lagging = self.server.lagging if self.server else ()
         if self.slim:
-            return [slim_row(state.gpus, state.now, width, lagging)]
+            return [slim_row(self._as_new(state), state.now, width, lagging, last_known_s(state))]
         error = [row(Span(state.gpu_error, "warn"))] if state.gpu_error else []
         rows = error + self._cards(state, width, lagging)
         if self.most and len(rows) > self.most:
@@ -99,9 +99,13 @@ class GpuPane(Choosing, can_focus=True):
             ]
         return rows
 
-    def _cards(self, state: HostState, width: int, lagging: Sequence[str]) -> list[Row]:
+    def _as_new(self, state: HostState) -> list[Gpu]:
+        """The cards; how old all of them are is said once, and of one only where the others are newer."""
         new = partial(msgspec.structs.replace, at=state.now)
-        gpus = [gpu if behind(state, gpu) else new(gpu) for gpu in state.gpus]
+        return [gpu if behind(state, gpu) else new(gpu) for gpu in state.gpus]
+
+    def _cards(self, state: HostState, width: int, lagging: Sequence[str]) -> list[Row]:
+        gpus = self._as_new(state)
         if self.summary:
             return summary_rows(gpus, state.now, width, lagging, self.marked)
         if self.boxes:
@@ -150,8 +154,13 @@ class GpuPane(Choosing, can_focus=True):
         return title, row(*below)
 
 
-def slim_row(gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str]) -> Row:
-    """All cards on one line, and the odd one: ``GPUs 0-7   76.0 of 95.6 GiB   0-100%   GPU 3 ◀ lags``."""
+def slim_row(
+    gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str], old_s: float | None = None
+) -> Row:
+    """All cards on one line, and the odd one: ``GPUs 0-7   76.0 of 95.6 GiB   0-100%   GPU 3 ◀ lags``.
+
+    ``old_s``: how old the newest sample is, where no newer one comes.
+    """
     cards = [gpu.card for gpu in gpus]
     used = [say.gib(card.used_mib) for card in sorted(cards, key=lambda card: card.used_mib or 0)]
     memory = used[0] if used[0] == used[-1] else f"{used[0]}-{used[-1]}"
@@ -163,6 +172,7 @@ def slim_row(gpus: Sequence[Gpu], now: float, width: int, lagging: Sequence[str]
         row(f"{memory} of {say.gib(cards[0].total_mib)} GiB"),
         row(span_of([card.util for card in cards], "%")),
         row(told, more),
+        row(Span(f"readings {say.age(old_s)} old", "warn")) if old_s is not None else (),
         row(span_of([card.power_w for card in cards], " W")),
         row(span_of([card.temp_c for card in cards], "°")),
     ]

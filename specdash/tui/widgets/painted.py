@@ -160,7 +160,9 @@ class Painted(Lined):
             for y, (old, new) in enumerate(zip(before, self._rows, strict=False))
             if old != new and y >= self.top
         ]
-        if changed:
+        if changed and len(self._rows) > self._height:
+            self.refresh()  # where a row stands depends on the others
+        elif changed:
             self.refresh(*changed)
 
     def _fresh(self, width: int) -> list[Row]:
@@ -220,10 +222,14 @@ class Painted(Lined):
         self.redraw()
         self.refresh()
 
+    def row_at(self, y: int) -> int:
+        """Which row stands in that line."""
+        return y + self.top
+
     def render_line(self, y: int) -> Strip:
         """One line of cells."""
         width = self.size.width
-        y += self.top
+        y = self.row_at(y)
         if y >= len(self._rows):
             return Strip.blank(width, blank_style(self))
         strip = strip_of(self, self._rows[y])

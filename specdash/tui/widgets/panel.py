@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specdash.monitor.state import HostState
 from specdash.tui.paint import Row
 from specdash.tui.widgets.linkpanels import lost_row, over_row
@@ -36,6 +38,17 @@ class PanelPane(Painted):
     def heading(self, width: int) -> tuple[Row, Row]:
         """Its title."""
         return (self.panel.title, self.panel.below) if self.panel else ((), ())
+
+    def row_at(self, y: int) -> int:
+        """Where not all of it fits, rows that name a key are the last to go, until the wheel is turned."""
+        return y if self.top else seen(self._rows, self._height)[y]
+
+
+def seen(rows: Sequence[Row], height: int) -> list[int]:
+    """The numbers of the rows that so many lines show: the first ones, and every one that names a key."""
+    keys = [at for at, cells in enumerate(rows) if cells and cells[0].tone == "key"][:height]
+    others = [at for at in range(max(height, len(rows))) if at not in keys][: max(0, height - len(keys))]
+    return sorted([*keys, *others])
 
 
 class Banner(Painted):

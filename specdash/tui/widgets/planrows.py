@@ -134,7 +134,8 @@ def _tracked(step: Step, width: int, now: float) -> list[Row]:
     words: Tone = {"active": "strong", "failed": "bad", "done": "plain"}.get(step.state, "dim")  # type: ignore[assignment]
     time = _time(step, now)
     called = step.title if len(step.title) + 3 + len(time.text) <= width else brief(step.title)
-    left = row(Span(f"{GLYPHS[step.state]} ", TONES[step.state]), Span(called, words))
+    mark = dim("– ") if step.vain else Span(f"{GLYPHS[step.state]} ", TONES[step.state])
+    left = row(mark, Span(called, words))
     out = [spread(left, row(time), width, gap=1)]
     if step.state in ("active", "failed") and step.evidence:
         tone: Tone = "bad" if step.state == "failed" else "dim"

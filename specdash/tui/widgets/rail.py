@@ -110,7 +110,7 @@ def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
     text: Tone = "dim" if tone == "bar" else tone
     blocks = meter(share, cells, tone=tone)
     if not words:
-        return row(blocks, Span(f" {say.clock(since)}/{say.clock(limit)}", text))
+        return row(Span("quiet ", text), blocks, Span(f" {say.clock(since)}/{say.clock(limit)}", text))
     usual = "token" if server.phase == "serving" else "progress"
     last = f"{LIFE.get(server.verdict.by or '', usual)} {say.age(since)} ago"
     if server.verdict.by == "look":

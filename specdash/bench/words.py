@@ -11,7 +11,8 @@ from specdash.bench.speculation import finding, line
 from specdash.bench.statistics import Interval, Ratio
 from specdash.bench.table import Row, Table
 
-HEAD = ("variant", "n", "tok/s", "95 %", "Δ tok/s", "verdict")
+HEAD = ("variant", "n", "median tok/s", "95 %", "Δ of pairs", "verdict")
+"""The difference is a mean over pairs of runs: the medians beside it give one that is a little apart."""
 NONE = "–"
 SETTLED = frozenset({"faster", "slower", "same"})
 """Verdicts that allow a sentence on why."""

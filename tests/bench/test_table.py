@@ -58,9 +58,9 @@ def told(found: Iterable[Table]) -> str:
 def test_the_storys_table() -> None:
     assert told(tables(story())).splitlines() == [
         "1 stream, 128 in 128 out, chat",
-        "  variant   n  tok/s       95 %       Δ tok/s  verdict",
-        "  baseline  5   82.5  81.9–83.0             –  baseline",
-        "  eagle3-3  5   60.2  59.3–60.9  −27.1 % ±4.2  slower, provisional",
+        "  variant   n  median tok/s       95 %    Δ of pairs  verdict",
+        "  baseline  5          82.5  81.9–83.0             –  baseline",
+        "  eagle3-3  5          60.2  59.3–60.9  −27.1 % ±4.2  slower, provisional",
         "      accept 2.40 of at most 4 (p .68 .45 .27) · cycle 39.5 ms, plain step 12.0 ms"
         " · break-even 3.29 · decode without TTFT −27.0 %",
         "    ▲ it does not pay: needs a draft accepted 87 % of the time, has about 66 %",
@@ -87,7 +87,7 @@ def test_a_run_that_does_not_count_is_named_below_its_row() -> None:
     )
     found = told(tables([*story(), measured(11, 50, "eagle3-3", run=run)]))
     assert "    ✖ run 11 does not count: client-limited: the load generator itself was too slow" in found
-    assert "  eagle3-3  5   60.2" in found
+    assert "  eagle3-3  5          60.2" in found
 
 
 def test_an_old_number_stands_below_what_was_measured() -> None:
@@ -97,7 +97,7 @@ def test_an_old_number_stands_below_what_was_measured() -> None:
         "    ▲ claimed 94.0 tok/s (2025-11-20): not reproduced: outside 81.1–83.7, where one more of these"
         " runs would fall (95 %)" in found
     )
-    assert "  baseline  5   82.5" in found, "it is no run"
+    assert "  baseline  5          82.5" in found, "it is no run"
 
 
 def test_different_loads_are_never_in_one_table() -> None:

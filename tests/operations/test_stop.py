@@ -48,6 +48,7 @@ async def test_a_serving_server_that_does_not_end_is_killed_after_its_ten_second
     plan = await carry(await stop.prepare(host, sglang(host, main_obeys=None)))
     assert signals(host) == [("TERM", 100), ("KILL", 100)]
     assert plan.steps[0].evidence.startswith("still there after 10 s: 100 python3 -m sglang")
+    assert [step.vain for step in plan.steps[:2]] == [True, False], "asking did not help, SIGKILL did"
     assert host.clock.slept == pytest.approx(10 + 0.5, abs=1.1)
     assert plan.ok
 

@@ -33,7 +33,7 @@ LEFT_BEHIND = "orphan_processes"
 NOT_SEEN = (
     "Its command line was not seen: a profile can start it, or `specdash init` while it runs writes one."
 )
-SUCCESSOR = "Its successor takes this view; another server is listed at the top."
+SUCCESSOR = "A new server of this port takes this view."
 KEPT = "This view stays until its end is acknowledged; a new server is listed at the top."
 """What :mod:`specdash.tui.staying` decides. How soon a process is seen: seconds, or as --interval says."""
 COMMANDS = {"clean": "gpu.clean", "kill": "server.kill", "restart": "server.restart"}

@@ -46,6 +46,11 @@ class NoConnection(SpecdashError):
     exit_code: ClassVar[int] = EXIT_NO_CONNECTION
 
 
+def no_host(told: str, error: NoConnection) -> NoConnection:
+    """A server was named for a host: ``told`` is what helps, and advice on networks is none."""
+    return NoConnection(told, error.message.partition(" (")[0])
+
+
 _PROFILE = click.option(
     "--profile", type=click.Path(path_type=Path), help="The profile; else specdash.toml here, else yours."
 )
@@ -181,8 +186,8 @@ async def scene(target: str, given: dict[str, Any], *, outside: bool = False) ->
             await stack.enter_async_context(_connected(session))
         except NoConnection as error:
             ctx = click.get_current_context(silent=True)
-            error.hint = meant(profile, target, ctx.info_name or "" if ctx else "", given)
-            raise
+            told = meant(profile, target, ctx.info_name or "" if ctx else "", given)
+            raise (error if told is None else no_host(told, error)) from None
         second: Session | None = None
         if outside and named is not None and named[1].cleanup_via:
             second = open_source(named[1].cleanup_via, options_from(_second(given), ask_on_terminal()))

@@ -145,7 +145,7 @@ def _port_lamp(memory: ServerMemory, port: int | None, *, asks: bool) -> Lamp:
     if newest is None and not asks:
         return Lamp(name="port", says="unknown", value=f"{port} not asked: no Python")
     if newest is None:
-        return Lamp(name="port", says="unknown", value=f"{port} not asked yet")
+        return Lamp(name="port", says="unknown", value=f"{port} not asked")
     if overtaken(memory, newest):
         value = f"{port} refused before the ready line"
         return Lamp(name="port", says="unknown", value=value, at=newest.at)

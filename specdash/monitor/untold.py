@@ -35,7 +35,7 @@ def _speed(figures: Figures) -> str:
     if figures.source == "log":
         return "the newest line tells none"
     if figures.source == METRICS:
-        return "not yet: its counter is read twice for that"
+        return "not yet, it needs two readings"
     return "its figures stand still" if figures.running else "not told"
 
 

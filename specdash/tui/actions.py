@@ -110,7 +110,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("s",),
         "s",
         "longest gap",
-        "the longest time without a line; again: the next longest",
+        "the longest silence; again: the next longest",
         "log",
         "log",
         width=120,
@@ -127,7 +127,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "log",
         width=160,
     ),
-    Action("log.polls", ("p",), "p", "polls", "show the polls of others, or hide them", "log", "log"),
+    Action("log.polls", ("p",), "p", "polls", "show polls, or hide them", "log", "log"),
     Action("log.mark", ("m",), "m", "mark", "mark the line, or take the mark away", "log", "log"),
     Action(
         "copy", ("y",), "y", "copy", "copy the selection, the line, or the screen", "log", "log", width=130
@@ -150,7 +150,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("x",),
         "x",
         "acknowledge",
-        "the alert was seen; put away what the last line names",
+        "put away what the last line names",
         "view",
         width=60,
     ),

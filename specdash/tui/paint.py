@@ -71,11 +71,23 @@ def width_of(spans: Row) -> int:
     return sum(cell_len(span.text) for span in spans)
 
 
+REACH = 2 / 3
+"""A word that begins behind such a share of the room is left out whole; a number always is."""
+
+
 def clip(text: str, width: int) -> str:
-    """At most ``width`` cells; what is cut off leaves an ellipsis."""
+    """At most ``width`` cells; what is cut off leaves an ellipsis, at the end of a word where one is near."""
     if cell_len(text) <= width:
         return text
-    return set_cell_size(text, width - 1).rstrip(" ,;·(") + "…" if width > 0 else ""
+    if width <= 0:
+        return ""
+    head = set_cell_size(text, width - 1)
+    rest = text[len(head) :]
+    blank = head.rfind(" ")
+    number = not any(char.isalpha() or char == "/" for char in head[blank + 1 :])
+    if blank > 0 and rest[:1] != " " and (number or blank >= len(head) * REACH):
+        head = head[:blank]
+    return head.rstrip(" ,;·(") + "…"
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:

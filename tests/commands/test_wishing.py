@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from specdash.commands.acting import Scene
+from specdash.commands.acting import NoConnection, Scene, no_host
 from specdash.commands.targets import meant
 from specdash.commands.wishing import wish_for, wish_to_launch
 from specdash.errors import SpecdashError
@@ -72,6 +72,11 @@ def test_a_server_given_for_a_host_is_told_with_the_command_that_was_meant() -> 
         "second is a server of the profile: specdash check gpubox --profile 'a b.toml' --server second"
     )
     assert meant(PROFILE, "gpubox", "check", {}) is meant(PROFILE, "root@x", "check", {}) is None
+    tried = NoConnection("second: the name does not resolve (no address) (check the spelling and DNS)")
+    better = no_host("second is a server of the profile: specdash check gpubox --server second", tried)
+    assert str(better).startswith("second is a server of the profile: ")
+    assert better.hint == "second: the name does not resolve", "no advice on names and networks"
+    assert better.exit_code == tried.exit_code
 
 
 def left_behind(port: int | None) -> Sight:

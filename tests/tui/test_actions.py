@@ -3,11 +3,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 
+import pytest
 from click.testing import CliRunner
 
 from specdash.commands.keys import command as keys_command
 from specdash.tui.actions import ACTIONS, BY_ID, allowed, shown
-from specdash.tui.paint import text_of
+from specdash.tui.paint import text_of, width_of
 from specdash.tui.screens.handlers import HANDLERS
 from specdash.tui.screens.help import help_rows
 from specdash.tui.widgets.footer import Moment, footer_row
@@ -102,3 +103,10 @@ def test_the_keys_command_lists_all_of_them() -> None:
     assert [key["id"] for key in document["keys"]] == [action.id for action in ACTIONS]
     kill = next(key for key in document["keys"] if key["id"] == "server.kill")
     assert (kill["risk"], kill["available"], kill["label"]) == ("hard", True, "K")
+
+
+@pytest.mark.parametrize("width", [56, 76, 100, 106, 116])
+def test_no_help_is_cut_off_for_want_of_room(width: int) -> None:
+    rows = help_rows(width)
+    assert max(map(width_of, rows)) <= width
+    assert "…" not in "".join(map(text_of, rows))

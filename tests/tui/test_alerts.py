@@ -13,7 +13,7 @@ from specdash.tui.app import SpecdashApp, terminal_title
 from specdash.tui.notify import notification
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.screens.overlay import Overlay
-from specdash.tui.widgets.alerts import alert_row
+from specdash.tui.widgets.alerts import alert_row, fewer
 from specdash.tui.widgets.eventlist import event_rows
 from tests.tui import fakes, pieces, sheets, states
 from tests.tui.conftest import Make
@@ -185,7 +185,7 @@ def test_words_are_cut_for_the_key_that_helps_and_never_the_key_for_them() -> No
         width: text_of(alert_row(msgspec.structs.replace(stalled, alerts=(alert,)), width)).rstrip()
         for width in (60, 80, 90, 140)
     }
-    assert told[60] == " ✖ sglang:30000 stalled in graphs: no progress f…  — K kill"
+    assert told[60] == " ✖ sglang:30000 stalled in graphs: no progress…  — K kill"
     assert told[80] == " ✖ sglang:30000 stalled in graphs: no progress for 8:26:24  — K kill   52 s ago"
     assert "8:26:24  — K kill" in told[90]
     assert "(TP3 holds the others up)  — K kill" in told[140]
@@ -315,3 +315,11 @@ async def test_of_many_alerts_it_is_said_how_all_are_acknowledged_at_once(make_a
         await settle(pilot)
         await pilot.press("o")
         await until(pilot, told)
+
+
+def test_of_what_was_left_behind_whole_processes_are_named_and_the_rest_counted() -> None:
+    told = "vllm crashed: main process gone, left behind EngineCore 21538, Worker 21599, Worker 21600"
+    assert fewer(told, 100) == told
+    assert fewer(told, 85) == "vllm crashed: main process gone, left behind EngineCore 21538, Worker 21599 +1"
+    assert fewer(told, 70) == "vllm crashed: main process gone, left behind EngineCore 21538 +2"
+    assert fewer(told, 50) == "vllm crashed: main process gone, left behind…"

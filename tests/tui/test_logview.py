@@ -9,6 +9,7 @@ from specdash.logs.lens import LogLens
 from specdash.logs.pattern import searched
 from specdash.tui.paint import Span
 from specdash.tui.widgets.logline import hits, time_text
+from specdash.tui.widgets.logpaint import ends
 from specdash.tui.widgets.logreader import LogReader
 from tests.tui.logviewer import Viewer, filled, numbered
 from tests.tui.pieces import NOW
@@ -335,3 +336,10 @@ def test_hits_follow_the_rule_for_capitals_and_survive_odd_letters() -> None:
 def test_what_was_there_before_us_has_no_time_of_arrival() -> None:
     assert time_text("arrival", None, NOW).strip() == ""
     assert len(time_text("arrival", NOW, NOW)) == len(time_text("age", NOW - 3, NOW)) == 9
+
+
+def test_a_wrapped_line_breaks_behind_a_word_where_one_ends_near_the_edge() -> None:
+    assert ends("one two three four", 14) == [14, 18]
+    assert ends("one two three, four", 16) == [15, 19]
+    assert ends("abcdefghij" * 2, 8) == [8, 16, 20], "no word ends there"
+    assert ends("", 8) == [0]

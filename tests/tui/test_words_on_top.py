@@ -199,7 +199,7 @@ def test_the_sentence_of_truth_ends_with_a_whole_part_where_there_is_little_room
     shown = text_of(truth_row(server, 78, with_meter=True))
     assert shown.startswith("last step 17:24 ago · last line 17:24 ago  ")
     assert shown.endswith("/2:00")
-    assert text_of(truth_row(server, 12, with_meter=False)) == "last step 1…"
+    assert text_of(truth_row(server, 12, with_meter=False)) == "last step…  "
     assert text_of(truth_row(server, len(truth), with_meter=False)) == truth
     crashed = msgspec.structs.replace(
         server, truth="crashed 46 s ago · the draft is shorter than the target's"

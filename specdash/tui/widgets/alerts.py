@@ -78,8 +78,22 @@ def alert_row(
         room = width - len(lead) - width_of(key) - len(right) - (3 if right else 1)
         if cell_len(words) <= room:
             break
-    left = row(Span(lead, tone), Span(clip(words, room), tone), key)  # what is cut is never the key
+    left = row(Span(lead, tone), Span(fewer(words, room), tone), key)  # what is cut is never the key
     return spread(left, row(Span(right, "dim", "view.events"), " " if right else ""), width)
+
+
+LEFT = "left behind "
+
+
+def fewer(text: str, room: int) -> str:
+    """An alert in so many cells: of what was left behind as many as fit, and how many more there are."""
+    head, left, names = text.partition(LEFT)
+    items = names.split(", ")
+    for kept in range(len(items) - 1, 0, -1) if left and cell_len(text) > room else ():
+        told = f"{head}{left}{', '.join(items[:kept])} +{len(items) - kept}"
+        if cell_len(told) <= room:
+            return told
+    return clip(text, room)
 
 
 def _helper(alert: Alert, shown: str | None, idle: frozenset[str], *, watch_only: bool) -> Row:

@@ -114,7 +114,7 @@ def speed_chart(progress: Progress, width: int, height: int) -> list[Row]:
     values = thinned(progress.speed, most)
     if values and not progress.under_way:  # nothing comes behind it: it has the whole width
         values = [values[at * len(values) // most] for at in range(most)]
-    since = f"{say.age(len(progress.speed))} ago" if progress.under_way else say.age(len(progress.speed))
+    since = f"{say.age(len(progress.speed))} {'ago' if progress.under_way else 'before the end'}"
     until = "end" if not progress.under_way else "now" if progress.link is None else "last heard"
     return chart(values, width, height, unit="tok/s", since=since, until=until)
 
@@ -154,11 +154,13 @@ def acceptance(progress: Progress) -> Row:
 
 
 def how_far(progress: Progress, width: int) -> Row:
-    """All runs as one bar, requests of this one, time left."""
+    """All runs as one bar, of what its share is, requests of this one, time left."""
     tick = progress.tick
-    told = f"  {round(100 * progress.share)} %"
+    runs = f" of {progress.runs} runs" if progress.runs > 1 else ""
+    warm = " with warm-up" if progress.load is not None and progress.load.warmups else ""
+    told = f"  {round(100 * progress.share)} %{runs}{warm}"
     if tick is not None and tick.total:
-        told += f" · {'warm-up' if tick.phase == 'warmup' else 'request'} {tick.done} of {tick.total}"
+        told += f" · {'warm-up ' if tick.phase == 'warmup' else ''}{tick.done} of {tick.total} requests"
     if progress.left_s is not None:
         told += f" · {say.clock(progress.left_s)} left"
     return row(bar(progress.share, max(8, min(40, width - len(told)))), dim(told))

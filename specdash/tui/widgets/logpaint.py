@@ -6,6 +6,7 @@ Only the lines on the screen are ever decoded, and one that will not change is p
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from textual.cache import LRUCache
@@ -38,6 +39,18 @@ class Piece(NamedTuple):
     """What stands there, without its text."""
     cell: int
     """First cell of a wrapped row that is shown here."""
+    end: int = 0
+    """Of a wrapped row, the first cell that is shown on a later line, if any is."""
+
+
+def ends(text: str, width: int) -> list[int]:
+    """Where the lines of a wrapped text end: behind a word where one ends in the last third, else full."""
+    out, start = [], 0
+    while len(text) - start > width:
+        blank = text.rfind(" ", start, start + width + 1)
+        start = blank + 1 if blank - start > width * 2 // 3 else start + width
+        out.append(start)
+    return [*out, len(text)]
 
 
 class LogPaint(ScrollView, Lined):
@@ -128,9 +141,11 @@ class LogPaint(ScrollView, Lined):
         """The screen lines that a row takes when wrapped."""
         assert self.lens is not None
         place, width = self.lens.place(number), max(1, self.cells)
-        return [
-            Piece(number, place, cell) for cell in range(0, max(1, self._strip(place).cell_length), width)
-        ]
+        strip = self._strip(place)
+        cells, text = strip.cell_length, strip.text
+        # Where a character takes two cells its number is not a cell's: such a line is cut where it is full.
+        upto = ends(text, width) if cells == len(text) else [*range(width, cells, width), cells]
+        return [Piece(number, place, *both) for both in pairwise([0, *upto])]
 
     def _layout(self) -> list[Piece]:
         """Which piece stands on each line of the screen."""
@@ -168,7 +183,8 @@ class LogPaint(ScrollView, Lined):
         key = (piece.place.line, start, width, piece.place.line == self.current)
         strip = self._painted.get(key) if keep else None
         if strip is None:
-            strip = self._cut(self._strip(piece.place), start, width)
+            shown = min(width, piece.end - start) if self.wrap else width
+            strip = self._cut(self._strip(piece.place), start, shown)
             strip = highlight(self, strip, selection, start, piece.row)
             if keep:
                 self._painted[key] = strip

@@ -18,7 +18,7 @@ from textual.widget import Widget
 
 from specdash.sanitise import sanitise
 from specdash.tui import say
-from specdash.tui.paint import TONES, Row, Tone, cut, dim, text_of
+from specdash.tui.paint import TONES, Row, Tone, cut, dim, row, text_of, width_of
 from specdash.tui.resizing import NewestSize
 
 
@@ -110,8 +110,8 @@ def frame_title(row: Row, width: int) -> Content | None:
 
 def set_frame(widget: Widget, above: Row, below: Row, width: int) -> None:
     """Title and subtitle of a widget's frame, drawn again only where they changed."""
-    for name, row in (("border_title", above), ("border_subtitle", below)):
-        title = frame_title(row, max(0, width - 4))
+    for name, told in (("border_title", above), ("border_subtitle", below)):
+        title = frame_title(told, max(0, width - 4))
         if getattr(widget, name) != (title.markup if title else None):
             setattr(widget, name, title)
 
@@ -173,8 +173,7 @@ class Painted(Lined):
         above, below = self.heading(width)
         last = max((y for y, cells in enumerate(self._rows, 1) if cells), default=0)
         hidden = last - self._height - self.top
-        more = dim(f"↓ {say.plural(hidden, 'more line')}{' · ' if below else ''}" if hidden > 0 else "")
-        titles = above, (more, *below) if more.text else below
+        titles = above, _with_hidden(below, hidden, width - 4)
         if titles != self._titles:
             self._titles = titles
             set_frame(self, *titles, width)
@@ -245,6 +244,15 @@ class Painted(Lined):
         """What a person reads in this pane; for tests and plain output."""
         above, below = self._titles
         return "\n".join([text_of(above), *map(text_of, self._rows), text_of(below)])
+
+
+def _with_hidden(below: Row, hidden: int, room: int) -> Row:
+    """How many rows are not seen stands before what the frame says else; in few words where room is short."""
+    if hidden <= 0:
+        return below
+    forms = (f"↓ {say.plural(hidden, 'more line')}", f"↓ {hidden}")
+    told = [row(dim(f"{form}{' · ' if below else ''}"), below) for form in forms]
+    return next((one for one in told if width_of(one) <= room), told[-1])
 
 
 class Choosing(Painted):

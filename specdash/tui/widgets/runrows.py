@@ -106,7 +106,7 @@ def table_rows(table: Table, width: int) -> list[Row]:
 
 
 def _cells(line: tuple[str, ...], wide: bool) -> tuple[str, ...]:
-    return line if wide else (*line[:3], *line[4:])
+    return line if wide else (*line[:2], line[2].replace("median", "med."), *line[4:])
 
 
 def _tone(found: TableRow) -> Tone:

@@ -334,7 +334,7 @@ def test_without_python_nobody_is_asked_and_the_lamp_says_why() -> None:
     assert memory.picture.by_shell
     assert lamp(memory, "port").value == "30000 not asked: no Python"
     memory = run(hello(), processes(10.0, *server()), tick(12.0))
-    assert lamp(memory, "port").value == "30000 not asked yet"
+    assert lamp(memory, "port").value == "30000 not asked"
 
 
 def test_a_not_yet_from_before_the_ready_line_is_no_word_about_a_server_that_is_ready() -> None:

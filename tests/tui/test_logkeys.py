@@ -43,6 +43,8 @@ async def test_a_filter_is_typed_is_shown_plainly_and_esc_takes_it_away(
         await pilot.press("slash", *"kv cache", "enter")
         await settle(pilot)
         assert "/kv cache 1 of 1" in screen_text(app)
+        assert "HELD" in screen_text(app)
+        assert "f follow" in screen_lines(app)[-1]
         await pilot.press("e")
         await settle(pilot)
         assert "no line reads like an error in 47 lines, 0 warnings" in screen_text(app)

@@ -46,8 +46,10 @@ def _first(board: Dashboard) -> list[str]:
         first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
     elif "alert.ack" not in first:
         first.append("alert.ack")
-    if board.query_one(LogPane).needle:
-        first = ["log.find_next", "log.find_previous", *first]
+    log = board.query_one(LogPane)
+    if log.needle:
+        held = [] if log.follow else ["log.follow"]
+        first = ["log.find_next", "log.find_previous", *held, *first]
     if board.zoomed:
         first.insert(0, "pane.zoom")
     if server is None:

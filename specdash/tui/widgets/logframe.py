@@ -29,9 +29,14 @@ def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
         )
     if source.path is None:
         return tuple(row(" ", line) for line in text_rows(source.says, width - 2))
-    return (
-        row(dim(f" {source.path} is empty so far" if source.size == 0 else f" waiting for {source.path}")),
-    )
+    told = f"{source.path} is empty so far" if source.size == 0 else f"waiting for {source.path}"
+    return tuple(row(" ", line) for line in text_rows(told, width - 2, "dim"))
+
+
+def short_path(path: str) -> str:
+    """The file's own name; of one that is only called ``log`` with its folder."""
+    parts = path.split("/")
+    return "/".join(parts[-2:] if parts[-1] == "log" else parts[-1:])
 
 
 class LogPane(LogReader):
@@ -84,7 +89,7 @@ class LogPane(LogReader):
         """Above: file and mode. Below: how much there is."""
         path = self.server.log.path if self.server and self.server.log else None
         told = path if path and not (self.filter_words and self.size.width < ROOM_FOR_NAME) else None
-        name = dim(f"  {told.rpartition('/')[2]}" if told else "")
+        name = dim(f"  {short_path(told)}" if told else "")
         title = row(Span("log", "strong"), name)
         buffer = self.buffer
         if buffer is None:

@@ -33,11 +33,12 @@ def command(target: str, **given: Any) -> None:
 async def _prepare(here: Scene) -> Plan:
     from specdash.operations import stop
     from specdash.operations.acts import Hands
-    from specdash.operations.found import Memory, launch_of
+    from specdash.operations.found import Memory
     from specdash.operations.sight import look
+    from specdash.operations.sightings import Sightings
 
     server = here.server()
     plan = await stop.prepare(here.session, server, rules=here.rules)
     if not here.given["dry_run"]:
-        Memory().keep(launch_of(here.state, await look(Hands(here.session), server)))
+        Sightings(here.session, Memory()).keep(await look(Hands(here.session), server))
     return plan

@@ -126,17 +126,32 @@ def _subject(alert: Alert) -> str:
     return alert.key.partition("/")[0]
 
 
+def seen(known: tuple[Alert, ...], key: str) -> tuple[Alert, ...]:
+    """Those that somebody has seen with this one: it, and what it has overtaken."""
+    last = next((alert for alert in known if alert.key == key), None)
+    return tuple(one for one in known if last is not None and (one is last or _overtakes(last, one)))
+
+
+def _overtakes(late: Alert, early: Alert) -> bool:
+    """Old news of a server, and what was wrong with it before a later alarm, comes up no more."""
+    server = about(late.key)
+    alike = server is not None and server == about(early.key) and early.at <= late.at
+    return alike and (late.alarm or early.severity == "info") and early.key != late.key
+
+
 def standing(
     known: tuple[Alert, ...], snoozed: Mapping[str, float], servers: Mapping[str, Server], now: float
 ) -> tuple[Alert, ...]:
     """Those to be shown: a snoozed one comes back when its time is up, if what it says is still so."""
     if not snoozed:
         return known
-    return tuple(
+    waiting = [
         alert
         for alert in known
-        if (until := snoozed.get(alert.key)) is None or (now >= until and _holds(alert, servers))
-    )
+        if (until := snoozed.get(alert.key)) is not None and not (now >= until and _holds(alert, servers))
+    ]
+    over = {alert.key for alert in known if any(_overtakes(one, alert) for one in waiting)}
+    return tuple(alert for alert in known if alert not in waiting and alert.key not in over)
 
 
 def _holds(alert: Alert, servers: Mapping[str, Server]) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from specdash.monitor import polling
+from specdash.monitor import alerts, polling
 from specdash.monitor.frames import (
     AnyFrame,
     Ending,
@@ -74,8 +74,10 @@ def observe(memory: Memory, frame: AnyFrame) -> Memory:
 
 def acknowledge(memory: Memory, key: str) -> Memory:
     """The operator has seen this alert."""
-    kept = tuple(alert for alert in memory.alerts if alert.key != key)
-    memory = replace(memory, alerts=kept, dismissed={**memory.dismissed, key: memory.picture.now})
+    over = {key, *(alert.key for alert in alerts.seen(memory.alerts, key))}
+    kept = tuple(alert for alert in memory.alerts if alert.key not in over)
+    dismissed = {**memory.dismissed, **dict.fromkeys(over, memory.picture.now)}
+    memory = replace(memory, alerts=kept, dismissed=dismissed)
     return repaint(memory, memory.picture.now, memory.picture)
 
 

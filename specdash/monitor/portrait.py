@@ -65,6 +65,7 @@ def paint(
         ranks_expected=reading.ranks_expected or facts.ranks,
         environment=memory.environment,
         orphaned=family.orphaned,
+        leftovers=tuple((one.pid, one.start) for one in memory.left_behind),
         processes=len(memory.left_behind) if memory.gone_at is not None else 1 + len(family.members),
         state=judgement.state,
         phase=judgement.phase,

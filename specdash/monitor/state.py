@@ -152,6 +152,8 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     environment: tuple[EnvRow, ...] = ()
     """Variables that steer the engine and NCCL, as each process was first seen."""
     processes: int = 0
+    leftovers: tuple[tuple[int, int], ...] = ()
+    """What lives on of it without its main process: pid and start of each."""
     state: State = "unknown"
     phase: Phase | None = None
     role: Role | None = None
@@ -196,6 +198,14 @@ class Server(msgspec.Struct, frozen=True, kw_only=True):
     def stopping(self) -> bool:
         """It was asked to end, and its main process is still there."""
         return self.state == "stopped" and self.gone_at is None
+
+    @property
+    def nameless(self) -> bool:
+        """Its port is not known yet, and its log, which may tell it, is still to be read."""
+        log = self.log
+        if self.port is not None or log is None or log.path is None or log.error is not None:
+            return False
+        return log.size is None or log.behind
 
     def answers_to(self, wanted: str) -> bool:
         """``--server`` means it: by its name, pid, port, model or key."""

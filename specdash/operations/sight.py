@@ -78,9 +78,10 @@ class Sight(msgspec.Struct, frozen=True, kw_only=True):
 async def look(hands: Hands, server: Server) -> Sight:
     """Look at one server. Raises ``RequestError`` where even its family cannot be listed."""
     pinned = [Target(pid=server.pid, start=server.start)]
-    pinned += [Target(pid=rank.pid, start=rank.start) for rank in server.ranks]
+    known = dict.fromkeys([*((rank.pid, rank.start) for rank in server.ranks), *server.leftovers])
+    pinned += [Target(pid=pid, start=start) for pid, start in known if pid != server.pid]
     family = await hands.family(pinned)
-    reader = _Reader(hands, server.pid)
+    reader = _Reader(hands, _read_of(server, family))
     argv = tuple(part for part in (await reader.text("cmdline") or "").split("\0") if part)
     env = await reader.environment()
     groups = (await reader.text("cgroup") or "").encode("utf-8", "surrogateescape")
@@ -99,6 +100,12 @@ async def look(hands: Hands, server: Server) -> Sight:
         server=server, family=family, manager=manager, parent=parent, argv=argv, env=env, cwd=cwd,
         missing=tuple(reader.missing),
     )  # fmt: skip
+
+
+def _read_of(server: Server, family: Family) -> int:
+    """The process whose files tell of it: its main one, or, as a number may be reused, one that it left."""
+    living = [member.pid for member in family.members if member.lives]
+    return server.pid if server.pid in living or not living else living[0]
 
 
 def _simulated(hands: Hands) -> bool:

@@ -71,6 +71,8 @@ def _complete(state: HostState) -> bool:
     if (state.gpus_at is None and state.gpu_error is None) or state.machine is None:
         return False
     for server in state.servers:
+        if server.nameless:
+            return False
         if server.gone_at is not None:
             continue
         log = server.log

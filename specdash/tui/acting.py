@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from specdash.errors import SpecdashError
 from specdash.monitor.naming import called
 from specdash.operations.plan import Plan
+from specdash.operations.which import alive
 from specdash.tui.paint import Row, Span, dim, row
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
 from specdash.tui.standing import Standing
@@ -207,7 +208,7 @@ class Acting:
         return {"clean": operations.clean, "undo": operations.undo}[kind]  # no key falls through to another
 
     async def _kill(self, operations: Operations, server: Server | None) -> Offer:
-        if server is None or server.gone_at is not None:
+        if server is None or not alive(server):
             raise SpecdashError("no server lives here", "C looks for what a dead one left")
         return await operations.kill(server)
 

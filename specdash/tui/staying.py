@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from specdash.monitor.alerts import about
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState, Server
 from specdash.operations.plan import Plan
+from specdash.operations.which import alive
 from specdash.tui.widgets.choices import open_servers
 
 STARTS = ("restart", "launch")
@@ -41,16 +42,23 @@ def takes_over(state: HostState, shown: Server, *, picked: bool, plan: Plan | No
     since = shown.started_at if shown.found_dead else ended - SLACK_S
     later = [one for one in state.servers if one.gone_at is None and one.started_at >= since]
     died = [one for one in state.servers if one.key in told and one.started_at >= since]
-    own = next((one.key for one in (*later, *died) if one.key != shown.key and _alike(one, shown)), None)
+    own = next((one.key for one in (*later, *died) if one.key != shown.key and alike(one, shown)), None)
     started = plan is not None and plan.kind in STARTS
     if own is not None or shown.found_dead or (picked and not started):
         return own
     return later[0].key if later else None
 
 
-def let_go(state: HostState) -> str | None:
-    """Key of the server to look at after one that ended was acknowledged: one that lives."""
-    return next((one.key for one in by_importance(state) if one.gone_at is None), None)
+def let_go(state: HostState, shown: Server | None, named: Callable[[Server], bool]) -> str | None:
+    """Key of the server to look at after ``shown``, which ended, was acknowledged: one that lives.
+
+    The one that was asked for by name comes first, then the successor of the shown one.
+    """
+    others = [one for one in by_importance(state) if shown is None or one.key != shown.key]
+    living = [one for one in others if one.gone_at is None]
+    asked = [one for one in (*living, *filter(alive, others)) if named(one)]
+    own = [one for one in living if shown is not None and alike(one, shown)]
+    return next((one.key for one in (*asked, *own, *living)), None)
 
 
 def acknowledged(state: HostState, shown: Server | None, alert: str | None) -> bool:
@@ -60,6 +68,6 @@ def acknowledged(state: HostState, shown: Server | None, alert: str | None) -> b
     return alert is None or about(alert) == shown.key
 
 
-def _alike(new: Server, old: Server) -> bool:
+def alike(new: Server, old: Server) -> bool:
     """It serves in the place of the other: the same engine on the same port."""
     return new.name == old.name or (new.engine == old.engine and new.port is None and new.model == old.model)

@@ -119,6 +119,16 @@ async def test_of_vllm_orphans_a_stopped_worker_is_killed_at_once(host: FakeHost
     assert plan.ok
 
 
+async def test_what_a_watched_server_left_behind_is_ended_as_when_it_is_found_alone(host: FakeHost) -> None:
+    alone = await stop.prepare(host, vllm(host, main=False))
+    host.files["/proc/100/environ"] = b"SPECDASH_RUN=another\0"  # its number is somebody else's by now
+    host.servers.clear()
+    left = ((110, 1100), (111, 1110))
+    watched = await stop.prepare(host, server(engine="vllm", gone_at=1.0, processes=2, leftovers=left))
+    assert watched.steps == alone.steps
+    assert watched.subject == "vllm:30000 (pid 100)"
+
+
 async def test_an_unknown_engine_is_asked_as_a_group(host: FakeHost, carry: Carry) -> None:
     host.add(
         Proc(100, 1000, "their-server", family="g", obeys=None), Proc(101, 1010, "helper", 100, family="g")

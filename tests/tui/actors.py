@@ -12,6 +12,7 @@ import msgspec
 
 from specdash.errors import SpecdashError
 from specdash.logs.buffer import LogBuffer
+from specdash.monitor.documents import Verdict
 from specdash.monitor.state import HostState, Server
 from specdash.operations.desk import Desk
 from specdash.operations.found import Memory
@@ -164,6 +165,19 @@ def bury(host: FakeHost) -> None:
     """Its processes are gone."""
     for pid in (100, 101, 102, 103):
         host.procs.pop(pid, None)
+
+
+def die_alone(host: FakeHost) -> Server:
+    """The main process is killed; its workers live on, and hold their cards."""
+    for pid in (101, 102, 103):
+        host.procs[pid].follows, host.procs[pid].ppid = None, 1
+    del host.procs[100]
+    left = ((101, 1010), (102, 1020), (103, 1030))
+    verdict = Verdict(word="crashed", since_s=5.0, limit_s=None)
+    host.servers[0] = msgspec.structs.replace(
+        host.servers[0], state="crashed", verdict=verdict, leftovers=left, processes=3
+    )
+    return host.servers[0]
 
 
 def leftover(host: FakeHost) -> None:

@@ -8,6 +8,7 @@ import textual.app
 import textual.pilot
 from textual._wait import wait_for_idle
 
+from specdash.operations.which import Wanted
 from specdash.session.source import Source
 from specdash.tui import files, keymap, themes
 from specdash.tui.app import SpecdashApp
@@ -53,6 +54,7 @@ def make_app() -> Make:
         quiet: bool = False,
         hint: str = "",
         troubles: Sequence[str] = (),
+        prefer: Wanted | None = None,
     ) -> SpecdashApp:
         known, name = themes.resolve(theme)
         return SpecdashApp(
@@ -63,6 +65,7 @@ def make_app() -> Make:
             quiet=quiet,
             hint=hint,
             troubles=troubles,
+            prefer=prefer,
         )
 
     return make

@@ -9,13 +9,17 @@ import msgspec
 import pytest
 from textual.widgets import Input
 
+from specdash.operations.which import Wanted
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.dialogs import NoticeDialog
 from tests.operations.fakehost import diagnosis
+from tests.operations.fakehost import server as another_server
+from tests.operations.fakeworld import Proc
 from tests.tui.actors import (
     DRAFT,
     HeldClock,
     HostSource,
+    die_alone,
     leftover,
     serving,
 )
@@ -93,6 +97,26 @@ async def test_a_confirmed_kill_ticks_its_steps_and_ends_in_one_line(tmp_path: P
         await pilot.press("x")
         await settle(pilot)
         assert "✓ kill sglang:30000" not in screen_text(app), "put away"
+
+
+async def test_what_a_crashed_server_left_behind_is_ended_by_the_same_key_as_a_living_one(
+    tmp_path: Path, make_app: Make
+) -> None:
+    host = serving()
+    host.add(Proc(800, 8000, "vllm serve /models/small --port 8477", family="v"))
+    source = HostSource(host, tmp_path)
+    die_alone(host)
+    host.servers.append(another_server(800, engine="vllm", name="vllm:8477"))
+    app = make_app(source, prefer=Wanted("sglang:30000"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        assert "K kill" in screen_lines(app)[-1]
+        dialog = await open_dialog(pilot, "K")
+        assert dialog.plan.subject == "sglang:30000 (pid 100)"
+        await confirm(pilot)
+        await until(pilot, "✓ kill sglang:30000 (pid 100): done")
+        assert not any(host.lives(pid) for pid in (101, 102, 103))
+        assert host.lives(800)
 
 
 async def test_a_grace_counts_down_and_a_second_press_offers_to_stop_after_the_step(

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 
 from specdash.monitor.state import Alert, HostState, Owner, Server
+from specdash.operations.which import Wanted
 from specdash.tui.paint import row, text_of
 from specdash.tui.palette import commands
-from specdash.tui.staying import takes_over
+from specdash.tui.staying import let_go, takes_over
 from specdash.tui.widgets.alerts import alert_row
 from specdash.tui.widgets.choices import Choice, choices, strip_rows
 from tests.operations.fakehost import server as other_server
@@ -22,7 +23,7 @@ from tests.tui.conftest import Make
 from tests.tui.plandialogs import focused, open_dialog
 from tests.tui.reading import screen_lines, screen_text, settle, until
 
-OLD = pieces.server(state="stopped", gone_at=pieces.NOW - 5)
+OLD = pieces.server(state="stopped", gone_at=pieces.NOW - 5, processes=0)
 NEIGHBOUR = pieces.server(key="9:9", pid=9, name="vllm:8477", engine="vllm", port=8477, state="ready")
 AGAIN = pieces.server(key="7:7", pid=7, started_at=pieces.NOW - 2)
 OTHER = msgspec.structs.replace(NEIGHBOUR, key="8:8", pid=8, started_at=pieces.NOW - 2)
@@ -209,7 +210,9 @@ async def test_that_key_goes_to_the_server_that_the_alarm_is_about_and_the_arrow
 
 def _many_gone(count: int) -> HostState:
     gone = [
-        pieces.server(key=f"{n}:1", pid=n, name=f"vllm:{n}", state="crashed", gone_at=pieces.NOW - n)
+        pieces.server(
+            key=f"{n}:1", pid=n, name=f"vllm:{n}", state="crashed", gone_at=pieces.NOW - n, processes=0
+        )
         for n in range(1, count + 1)
     ]
     alerts = [
@@ -244,3 +247,70 @@ async def test_all_that_ended_are_acknowledged_by_one_line_of_the_palette(make_a
         assert len(source.acknowledged) == 5
         assert "vllm:8477" in screen_lines(app)[0], "on to the one that lives"
         assert "gone" not in screen_lines(app)[1]
+
+
+CRASHED = pieces.server(
+    key="3:3", pid=3, name="vllm:8730", engine="vllm", port=8730, state="crashed",
+    gone_at=pieces.NOW - 9, processes=2, leftovers=((31, 1), (32, 1)),
+)  # fmt: skip
+CRASH = Alert(key="server:3:3/crashed/1", at=pieces.NOW - 9, severity="error", text="it fell", alarm=True)
+
+
+def named(one: Server) -> bool:
+    return one.name == CRASHED.name
+
+
+def test_the_view_goes_to_the_named_server_or_its_successor_before_any_other() -> None:
+    again = msgspec.structs.replace(CRASHED, key="4:4", pid=4, state="ready", gone_at=None, leftovers=())
+    state = pieces.picture(servers=(NEIGHBOUR, OLD, CRASHED, again))
+    assert let_go(state, OLD, named) == again.key
+    assert let_go(state, CRASHED, named) == again.key
+    state = pieces.picture(servers=(NEIGHBOUR, OLD, CRASHED))
+    assert let_go(state, OLD, named) == CRASHED.key, "something of it lives"
+    assert let_go(state, CRASHED, named) == NEIGHBOUR.key
+    state = pieces.picture(servers=(NEIGHBOUR, OLD, AGAIN))
+    assert let_go(state, OLD, lambda one: False) == AGAIN.key, "its own successor"
+
+
+def test_a_server_of_which_something_lives_keeps_its_cell_when_its_end_was_acknowledged() -> None:
+    state = pieces.picture(servers=(NEIGHBOUR, CRASHED))
+    assert choices((state,), Choice(0, NEIGHBOUR.key)) == [Choice(0, NEIGHBOUR.key), Choice(0, CRASHED.key)]
+    buried = msgspec.structs.replace(CRASHED, processes=0, leftovers=())
+    state = pieces.picture(servers=(NEIGHBOUR, buried))
+    assert choices((state,), Choice(0, NEIGHBOUR.key)) == [Choice(0, NEIGHBOUR.key)]
+
+
+async def test_a_named_server_is_shown_as_soon_as_its_log_tells_its_name_whatever_became_of_it(
+    make_app: Make,
+) -> None:
+    at_first = msgspec.structs.replace(CRASHED, name="vllm", port=None)
+    source = fakes.source(pieces.picture(servers=(NEIGHBOUR, at_first), alerts=(CRASH,)))
+    app = make_app(source, prefer=Wanted("vllm:8730"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert board.chosen.server == CRASHED.key, "it may be the one"
+        assert "no server" not in screen_text(app), "that is not known yet"
+        source.set(later(pieces.picture(servers=(NEIGHBOUR, CRASHED), alerts=(CRASH,))))
+        await settle(pilot)
+        assert (board.chosen.server, board.picked) == (CRASHED.key, True)
+        await pilot.press("x")
+        source.set(later(pieces.picture(servers=(NEIGHBOUR, CRASHED))))
+        await settle(pilot)
+        assert source.acknowledged == [CRASH.key]
+        assert "▸vllm:8730 ✖ CRASHED" in screen_lines(app)[1], "what it left behind lives"
+        await pilot.press("x")
+        await settle(pilot)
+        assert board.chosen.server == NEIGHBOUR.key
+        assert "vllm:8730 ✖ CRASHED" in screen_lines(app)[1]
+
+
+async def test_a_named_server_that_comes_later_takes_a_view_that_nobody_chose(make_app: Make) -> None:
+    source = fakes.source(pieces.picture(servers=(NEIGHBOUR,)))
+    app = make_app(source, prefer=Wanted("sglang:30000"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        assert board.chosen.server == NEIGHBOUR.key
+        assert "no server sglang:30000 here: vllm:8477" in screen_text(app)
+        source.set(later(pieces.picture(servers=(NEIGHBOUR, AGAIN))))
+        await settle(pilot)
+        assert board.chosen.server == AGAIN.key

@@ -28,7 +28,7 @@ from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Live
 from specdash.tui.screens.panes import panel_of, show_log, show_panes
 from specdash.tui.screens.subject import Subject
-from specdash.tui.staying import acknowledged, let_go
+from specdash.tui.staying import acknowledged
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip
 from specdash.tui.widgets.figures import FiguresPane
@@ -162,9 +162,8 @@ class Dashboard(Subject):
     def leave_ended(self, alert: str | None = None) -> None:
         """This alert (None: the outcome of the plan) was seen; where it told of the end of the shown server,
         one that lives is looked at."""
-        told = acknowledged(self.state, self.server, alert)
-        if told and (onto := let_go(self.state)) is not None:
-            self.drift_to(onto)
+        if acknowledged(self.state, self.server, alert) and not self.stays:
+            self.go_on()
         self.apply()
 
     def apply(self) -> None:

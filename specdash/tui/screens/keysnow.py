@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from specdash.monitor.alerts import about
 from specdash.monitor.state import Alert
 from specdash.operations.plan import Plan
+from specdash.operations.which import alive
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.footer import Moment
 from specdash.tui.widgets.logframe import LogPane
@@ -93,7 +94,7 @@ def put_away(board: Dashboard) -> PutAway | None:
         return PutAway("put away runbook", playing.acknowledge)
     if alert is not None:
         return _of_alert(board, alert)
-    return PutAway("go to a living server", board.leave_ended) if board.another_waits else None
+    return PutAway("go to a living server", board.go_on) if board.another_waits else None
 
 
 def gone_wrong(board: Dashboard) -> PutAway | None:
@@ -127,7 +128,7 @@ def _of_alert(board: Dashboard, alert: Alert) -> PutAway:
         board.source.acknowledge(alert.key)
         board.leave_ended(alert.key)
 
-    leads = board.another_waits and server is not None and about(alert.key) == server.key
+    leads = board.another_waits and not board.stays and server is not None and about(alert.key) == server.key
     return PutAway("acknowledge" if wrong else "put away news", do, urgent=wrong, leads=leads)
 
 
@@ -145,6 +146,6 @@ def idle(board: Dashboard) -> frozenset[str]:
     if not board.starts and "server.restart" not in asked:
         out.add("server.restart")
     asked += board.panel.keys if board.panel is not None else ()
-    if "server.kill" not in asked and (board.server is None or board.server.gone_at is not None):
+    if "server.kill" not in asked and (board.server is None or not alive(board.server)):
         out.add("server.kill")
     return frozenset(out)

@@ -10,10 +10,10 @@ from specdash.monitor.importance import by_importance
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.offer import Known
 from specdash.operations.plan import Plan
-from specdash.operations.which import Wanted
+from specdash.operations.which import Wanted, alive
 from specdash.session.source import Source
 from specdash.tui.screens.telling import Telling
-from specdash.tui.staying import concerns, elsewhere, takes_over
+from specdash.tui.staying import alike, concerns, elsewhere, let_go, takes_over
 from specdash.tui.widgets.choices import Choice, choices
 
 if TYPE_CHECKING:
@@ -36,7 +36,12 @@ class Subject(Telling):
         self.picked = False
         """The operator chose; else a living server of the host is shown."""
         self.frozen: tuple[HostState, ...] | None = None
-        self._prefer = prefer
+        self._wanted = prefer
+        """Which server ``--server`` means."""
+        self._named: Server | None = None
+        """It, as it was last seen."""
+        self._missed = False
+        """That it is not there has been said."""
         self._met: float | None = None
         """When a server was first seen."""
 
@@ -128,29 +133,59 @@ class Subject(Telling):
 
     def settle(self) -> None:
         """Stay with the server that is looked at, until what takes its place has started."""
-        servers = self.state.servers
-        if self._prefer:
-            wanted = [server.key for server in servers if self._prefer.means(server)]
-            if wanted:
-                self.chosen, self.picked, self._prefer = Choice(self.chosen.host, wanted[0]), True, None
-            elif servers:
-                self.missed(self._prefer, servers)
-                self._prefer = None
+        fresh = self._finding_out()
+        if not self.picked:
+            self._seek(fresh)
+        self._named = next(filter(self._is_named, by_importance(self.state)), self._named)
         shown = self.server
-        if shown is None or self._finding_out():
-            self.drift_to(next((server.key for server in by_importance(self.state)), None))
+        if shown is None or (fresh and not self.picked and not self.plan_of_shown):
+            self.drift_to(self._to_begin_with())
         elif onto := takes_over(
             self.state, shown, picked=self.picked, plan=self.acting.plan if self.plan_of_shown else None
         ):
             self.drift_to(onto)
+
+    def _seek(self, fresh: bool) -> None:
+        """To the server that was asked for, whatever became of it; where it is not there, say so once."""
+        servers = self.state.servers
+        if self._wanted is None or self._named is not None or not servers:
+            return
+        meant = next(filter(self._wanted.means, by_importance(self.state)), None)
+        if meant is not None:
+            self.chosen, self.picked, self._named = Choice(self.chosen.host, meant.key), True, meant
+        elif not self._missed and not (fresh and any(server.nameless for server in servers)):
+            self.missed(self._wanted, servers)
+            self._missed = True
+
+    def _to_begin_with(self) -> str | None:
+        """What to look at when nothing is chosen: one whose name may still turn out to be the wanted one."""
+        sought = self._wanted is not None and self._named is None and not self._missed
+        order = by_importance(self.state)
+        nameless = (one for one in order if sought and one.nameless)
+        return next((one.key for one in (*nameless, *order)), None)
 
     def _finding_out(self) -> bool:
         """We have only just come: which server matters shows when their logs and cards were seen."""
         state = self.state
         if self._met is None and state.servers:
             self._met = state.now
-        fresh = self._met is not None and state.now - self._met < FINDING_OUT_S
-        return fresh and not self.picked and not self.plan_of_shown
+        return self._met is not None and state.now - self._met < FINDING_OUT_S
+
+    def _is_named(self, server: Server) -> bool:
+        """``--server`` means it, or the one in whose place it serves."""
+        meant = self._wanted is not None and self._wanted.means(server)
+        return meant or (self._named is not None and alike(server, self._named))
+
+    @property
+    def stays(self) -> bool:
+        """The shown server was asked for by its name and something of it lives: it is not left unasked."""
+        return self.server is not None and alive(self.server) and self._is_named(self.server)
+
+    def go_on(self) -> None:
+        """From one that ended to one that lives: the one that was asked for, then its own successor."""
+        onto = let_go(self.state, self.server, self._is_named)
+        if onto is not None:
+            self.drift_to(onto)
 
     def drift_to(self, server_key: str | None) -> None:
         """Look at another server of this host, although nobody chose it."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from specdash.monitor.alerts import about, unexplained
 from specdash.monitor.glyphs import server_glyph
 from specdash.monitor.state import Alert, HostState, Server
+from specdash.operations.which import alive
 from specdash.tui.paint import Row, Span, Tone, cut, dim, row, spread, width_of
 from specdash.tui.widgets.cells import cell
 from specdash.tui.widgets.glyphs import STATE_WORDS, key_span, state_word
@@ -39,13 +40,13 @@ def open_servers(state: HostState) -> frozenset[str]:
 
 
 def present(state: HostState, chosen: str | None) -> tuple[Server, ...]:
-    """The servers to choose from: those that live, those whose end is to be acknowledged, the chosen one.
+    """The servers to choose from: those of which something lives, those whose end stands, the chosen one.
 
     Where none of these is left, the one that ended last. Of many that ended, only the newest: its cell
     stands for all of them.
     """
     told = open_servers(state)
-    kept = [one for one in state.servers if one.gone_at is None or one.key in told or one.key == chosen]
+    kept = [one for one in state.servers if alive(one) or one.key in told or one.key == chosen]
     hidden = {one.key for one in folded(state, chosen)[1:]}
     return tuple(one for one in kept if one.key not in hidden) or state.servers[:1]
 
@@ -54,7 +55,9 @@ def folded(state: HostState, chosen: str | None) -> tuple[Server, ...]:
     """The servers that ended and share one cell, the newest first; none where they are few."""
     told = open_servers(state)
     gone = [
-        one for one in state.servers if one.gone_at is not None and (one.key in told or one.key == chosen)
+        one
+        for one in state.servers
+        if one.gone_at is not None and (alive(one) or one.key in told or one.key == chosen)
     ]
     if len(gone) <= GONE_CELLS:
         return ()

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from specdash.monitor.state import LogSource
+from specdash.monitor.serverparts import LogSource
 from specdash.tui.paint import text_of, width_of
 from specdash.tui.widgets.logframe import no_log_rows, short_path
 

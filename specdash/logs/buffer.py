@@ -11,6 +11,7 @@ Nothing here is decoded before it is looked at; what is looked at passes ``clean
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_left, bisect_right, insort
 from typing import Final, Literal
@@ -57,7 +58,7 @@ class LogBuffer:
         self._settled = 0
         self._errors = Errors()
         self.polls = Folds()
-        """Polls of others among the lines."""
+        """Polls among the lines."""
         self.rules: list[Rule] = []
         """In order, those before the oldest line forgotten."""
         self.rules_gone = 0
@@ -94,29 +95,41 @@ class LogBuffer:
         return self._chunks[0].first
 
     @property
+    def telling(self) -> int:
+        """Lines received so far that are no polls."""
+        return self.lines - self.polls.everyones
+
+    @property
     def errors(self) -> int:
         """Errors seen so far; neighbouring lines that read like an error are one."""
         return self._errors.count
 
     # ---- growing -------------------------------------------------------------------------------------
 
-    def append(self, raw: bytes, *, at: float | None = None, break_: Break | None = None) -> None:
+    def append(
+        self,
+        raw: bytes,
+        *,
+        at: float | None = None,
+        break_: Break | None = None,
+        ours: re.Pattern[bytes] | None = None,
+    ) -> None:
         """Take the next bytes of the file.
 
         ``at``: when they were written, as far as that is known; None for a backlog that was there before we
-        looked. ``break_``: why they do not join the bytes before.
+        looked. ``break_``: why they do not join the bytes before. ``ours``: a line of our own polls.
         """
         if break_ is not None and break_ in BREAK_TEXTS:
             self.gap(BREAK_TEXTS[break_])
         if not raw:
             return
         self.version += 1
-        line, polls = self._settled + 1, self.polls.count
+        line, polls = self._settled + 1, self.polls.everyones
         data = self._tail + raw
         cut = data.rfind(b"\n") + 1
         if cut:
-            self._take(data[:cut])
-        only_polls = cut == len(data) and self.polls.count - polls == self._settled + 1 - line
+            self._take(data[:cut], ours)
+        only_polls = cut == len(data) and self.polls.everyones - polls == self._settled + 1 - line
         self._arrive(line, at, polls=only_polls)
         tail = last_rewrite(data[cut:])
         self._tail = tail[: 2 * LINE_MAX]
@@ -162,7 +175,7 @@ class LogBuffer:
             self._arrived_from.append(line)
             self._arrived_at.append(at)
 
-    def _take(self, data: bytes) -> None:
+    def _take(self, data: bytes, ours: re.Pattern[bytes] | None = None) -> None:
         body = cut_giants(flat(uncoloured(data)), LINE_MAX, self._lost)
         self._lost = 0
         chunk = self._chunks[-1]
@@ -179,7 +192,7 @@ class LogBuffer:
                 self._errors.add(line)
             else:
                 self.warnings += 1
-        for line, poll in polls_in(chunk, new):
+        for line, poll in polls_in(chunk, new, ours):
             self.polls.add(line, poll)
 
     def _drop(self) -> None:

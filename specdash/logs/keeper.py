@@ -9,7 +9,7 @@ from specdash.engines.grammar import Grammar
 from specdash.logs.buffer import LogBuffer
 from specdash.monitor.frames import Glimpse, Log
 from specdash.monitor.memory import Memory
-from specdash.monitor.ownpolls import strip
+from specdash.monitor.ownpolls import own_lines
 from specdash.monitor.records import parse
 from specdash.monitor.words import PHASE_TITLES
 
@@ -52,7 +52,7 @@ class LogKeeper:
         return self._glimpses[path][0] if path in self._glimpses else self._buffers.get(path)
 
     def keep(self, frame: Log, before: Memory, after: Memory) -> None:
-        """Store the bytes, our own polls left out, and draw the rules of the phases that they show.
+        """Store the bytes, our own polls as such, and draw the rules of the phases that they show.
 
         ``before`` and ``after`` are the monitor's memory on either side of this frame.
         """
@@ -62,8 +62,8 @@ class LogKeeper:
         raw, buffer = frame.raw, self._buffers[frame.path]
         # A backlog was written before we came: nobody knows when its lines arrived.
         backlog = frame.break_ == "start" or frame.offset + len(raw) < frame.size
-        shown, _ = strip(raw, _our_ports(before, frame.path))
-        buffer.append(shown, at=None if backlog else frame.at, break_=frame.break_)
+        ours = own_lines(_our_ports(before, frame.path))
+        buffer.append(raw, at=None if backlog else frame.at, break_=frame.break_, ours=ours)
         if self._is_over(frame):
             del self._glimpses[frame.path]
         self._draw_rules(frame.path, buffer, after)

@@ -1,4 +1,4 @@
-"""What of a log is shown, as rows: its lines without the polls of others, or only those that match.
+"""What of a log is shown, as rows: its lines without polls, or only those that match.
 
 Rows are counted from 0 and keep their numbers when older ones fall out of memory; only a new rule above, or
 another filter, moves them. A *rule* stands between lines whatever is filtered: a phase begins, the file was
@@ -114,7 +114,7 @@ class LogLens:
         self._epoch += 1
 
     def show_polls(self, on: bool) -> None:
-        """Show the polls of others, or fold them."""
+        """Show polls, or hide and fold them."""
         self.polls = on
         self._epoch += 1
 
@@ -184,6 +184,12 @@ class LogLens:
         before = bisect_left(self._ruled, row)
         what = self._at(row - before - self.buffer.rules_gone)
         return what.first if isinstance(what, Run) else what
+
+    @property
+    def last_shown(self) -> int | None:
+        """The newest line that has a row of its own; None: there is none in memory."""
+        rows = range(self.rows - 1, self.first_row - 1, -1)
+        return next((place.line for place in map(self.place, rows) if place.kind == "line"), None)
 
     def next_rule(self, row: int, *, back: bool = False) -> int | None:
         """The row of the next (previous) rule."""

@@ -1,9 +1,10 @@
-"""Polls of other sessions and probes on the host itself: access lines that say nothing but "I was asked".
+"""Polls, ours and those of others on the host itself: access lines that say nothing but "I was asked".
 
-Our own polls never come this far (``specdash.monitor.ownpolls``). Those of a colleague's dashboard, of a
-Prometheus or of a liveness probe on the same machine fill a quiet log. They stay in the buffer, with their
-line numbers; the view folds them. Hidden is only a whole line of uvicorn's access log with a GET of one of
-the four paths that are polled, from a loopback address; nothing that stands in one line with anything else.
+Our own (``specdash.monitor.ownpolls``), those of a colleague's dashboard, of a Prometheus or of a liveness
+probe on the same machine fill a quiet log. They stay in the buffer, so that line numbers are the file's; the
+view hides them, and says so in a row of those of others. Of others only a whole line of uvicorn's access log
+is hidden with a GET of one of the four paths that are polled, from a loopback address; nothing that stands in
+one line with anything else.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ class Poll(NamedTuple):
 
     address: str
     status: int
+    own: bool = False
+    """It is ours: nobody needs to be told of it."""
 
 
 class Run(NamedTuple):
@@ -52,18 +55,21 @@ class Run(NamedTuple):
     """How many were not answered 200."""
     status: int
     """The answer of the newest of those."""
+    own: int = 0
+    """How many are ours: no row tells of them."""
 
     @property
     def folded(self) -> bool:
         """A row says that they are hidden."""
-        return self.many >= FOLD_FROM or self.odd > 0
+        return self.many - self.own >= FOLD_FROM or self.odd > 0
 
     @property
     def words(self) -> str:
         """What that row says."""
-        polls = "1 poll" if self.many == 1 else f"{self.many:,} polls"
+        others = self.many - self.own
+        polls = "1 poll" if others == 1 else f"{others:,} polls"
         answered = "" if not self.odd else f", {self.odd:,} of them answered {self.status}"
-        if self.odd == self.many:
+        if self.odd == others:
             answered = f", answered {self.status}"
         return f"{polls} by {self.address or 'several on the host itself'} hidden{answered}"
 
@@ -76,18 +82,25 @@ def poll_of(line: bytes) -> Poll | None:
     return Poll(match[1].decode(), int(match[2]))
 
 
-def polls_in(chunk: Chunk, line: int) -> Iterator[tuple[int, Poll]]:
-    """The polls among the lines of a chunk from ``line`` on."""
+def polls_in(chunk: Chunk, line: int, ours: re.Pattern[bytes] | None = None) -> Iterator[tuple[int, Poll]]:
+    """The polls among the lines of a chunk from ``line`` on. ``ours``: a line of our own."""
     index = line - chunk.first
     if index >= len(chunk.starts):
         return
     at = chunk.data.find(_HINT, chunk.starts[index])
     while at >= 0:
         number = chunk.number_at(at)
-        poll = poll_of(chunk.line(number))
+        text = chunk.line(number)
+        own = ours is not None and ours.fullmatch(text) is not None
+        poll = Poll("", 200, own=True) if own else poll_of(text)
         if poll is not None:
             yield number, poll
         at = chunk.data.find(_HINT, chunk.end_of(number))
+
+
+_SEVERAL: Final = -1
+_NOBODY: Final = -2
+"""Who asked: several, or so far only we."""
 
 
 class Folds:
@@ -95,7 +108,9 @@ class Folds:
 
     def __init__(self) -> None:
         self.count = 0
-        """Polls so far."""
+        """Polls of others so far."""
+        self.everyones = 0
+        """The same, and our own."""
         self._first: array[int] = array("Q")
         self._many: array[int] = array("I")
         self._saved: array[int] = array("Q")
@@ -103,20 +118,24 @@ class Folds:
         self._odd: array[int] = array("I")
         self._status: array[int] = array("H")
         self._who: array[int] = array("h")
+        self._own: array[int] = array("I")
         self._names: list[str] = []
         self._broken = False
         self._forgotten = 0
 
     def add(self, line: int, poll: Poll) -> None:
         """A line after all others."""
-        self.count += 1
+        self.everyones += 1
+        self.count += not poll.own
         odd = poll.status != 200
-        who = self._known(poll.address)
+        who = _NOBODY if poll.own else self._known(poll.address)
         if self._first and not self._broken and self._first[-1] + self._many[-1] == line:
             self._many[-1] += 1
             self._odd[-1] += odd
             self._status[-1] = poll.status if odd else self._status[-1]
-            self._who[-1] = who if self._who[-1] == who else -1
+            if not poll.own:
+                self._who[-1] = who if self._who[-1] in (who, _NOBODY) else _SEVERAL
+            self._own[-1] += poll.own
             return
         self._broken = False
         self._saved.append(self.saved)
@@ -125,6 +144,7 @@ class Folds:
         self._odd.append(int(odd))
         self._status.append(poll.status if odd else 0)
         self._who.append(who)
+        self._own.append(poll.own)
 
     def part(self) -> None:
         """What comes next is no neighbour of what was: a file ends here."""
@@ -137,7 +157,7 @@ class Folds:
             gone -= 1  # some of its lines are still there
         if gone:
             self._forgotten = self._saved[gone] if gone < len(self._saved) else self.saved
-            for kept in (self._first, self._many, self._saved, self._odd, self._status, self._who):
+            for kept in (self._first, self._many, self._saved, self._odd, self._status, self._who, self._own):
                 del kept[:gone]
 
     @property
@@ -156,6 +176,7 @@ class Folds:
             self._names[who] if who >= 0 else None,
             self._odd[at],
             self._status[at],
+            self._own[at],
         )
 
     def run_with(self, line: int) -> Run | None:

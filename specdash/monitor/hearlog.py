@@ -11,7 +11,7 @@ from specdash.monitor.learning import follow
 from specdash.monitor.logtime import by_the_clock
 from specdash.monitor.memory import Backlog, Memory, ServerMemory
 from specdash.monitor.movement import with_environment
-from specdash.monitor.ownpolls import strip
+from specdash.monitor.ownpolls import blank
 from specdash.monitor.reader import begin, read
 from specdash.monitor.reading import LogReading
 from specdash.monitor.serverparts import LogSource
@@ -33,10 +33,11 @@ def take_log(memory: Memory, frame: Log) -> Memory:
         fresh = begin(memory.rules.grammars, server.family.engine)
         if frame.break_ == "start":
             server = replace(server, reading=fresh, backlog=Backlog(), line_open=False)
-        raw, hidden = strip(frame.raw, server.our_ports)
+        raw, hidden = blank(frame.raw, server.our_ports)
         # Another file or lost bytes: what has no end yet never gets one.
         data = b"\n" + raw if frame.break_ and server.line_open else raw
-        reading, end = read(server.read_so_far, data, written), _still_to_come(server, frame)
+        heard_at = written if raw.strip(b"\n") or not hidden else server.read_so_far.last_line_at
+        reading, end = read(server.read_so_far, data, heard_at), _still_to_come(server, frame)
         heard = replace(
             server,
             source=_source(server.source, frame, behind=end is not None),

@@ -1,4 +1,4 @@
-"""Our own polls leave access lines in the server's log: they are taken out before anybody reads it.
+"""Our own polls leave access lines in the server's log: they count as lines of the file, and as nothing else.
 
 A line is ours when it shows the local port of one of our recent connections and one of the paths we ask.
 """
@@ -16,12 +16,20 @@ _PATHS = rb"/health|/v1/models|/metrics|/v1/loads"
 def _lines_of(ports: tuple[int, ...]) -> re.Pattern[bytes]:
     numbers = b"|".join(str(port).encode() for port in ports)
     address = rb"(?:127\.0\.0\.1|\[?::1\]?|localhost):(?:" + numbers + rb") - "
-    return re.compile(rb"^[^\r\n]*?" + address + rb'"GET (?:' + _PATHS + rb")[? ][^\n]*\n", re.MULTILINE)
+    return re.compile(rb"^[^\r\n]*?" + address + rb'"GET (?:' + _PATHS + rb")[? ][^\n]*$", re.MULTILINE)
 
 
-def strip(raw: bytes, ports: Iterable[int]) -> tuple[bytes, int]:
-    """The bytes without our own access lines, and how many were taken out."""
+def own_lines(ports: Iterable[int]) -> re.Pattern[bytes] | None:
+    """What a line of our own polls looks like; None: we have not asked."""
     mine = tuple(sorted(set(ports)))
-    if not mine or b'"GET ' not in raw:
+    return _lines_of(mine) if mine else None
+
+
+def blank(raw: bytes, ports: Iterable[int]) -> tuple[bytes, int]:
+    """The bytes with our own access lines emptied, for lines are counted as in the file; and how many."""
+    mine = own_lines(ports)
+    if mine is None or b'"GET ' not in raw:
         return raw, 0
-    return _lines_of(mine).subn(b"", raw)
+    whole = raw.rfind(b"\n") + 1
+    emptied, many = mine.subn(b"", raw[:whole])
+    return emptied + raw[whole:], many

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.lens import LogLens
 from specdash.logs.polls import FOLD_FROM, Poll, poll_of
+from specdash.monitor.ownpolls import own_lines
 
 POLLS = [
     # vLLM 0.26, SGLang 0.5.16, as real servers printed them
@@ -63,6 +64,19 @@ def test_many_polls_are_one_row_that_counts_them_and_few_are_none() -> None:
     assert buffer.polls.count == 38
     assert len(shown(buffer, polls=True)) == 41
     assert buffer.text(39) == "work", "lines keep their numbers"
+
+
+def test_our_own_polls_have_their_line_numbers_and_neither_a_row_nor_a_fold() -> None:
+    buffer, ours = LogBuffer(), own_lines([40100])
+    mine = health(40100) * 30
+    buffer.append(b"up\n" + mine + b"work\n" + mine, ours=ours)
+    assert shown(buffer) == ["up", "work"]
+    assert (buffer.text(32), buffer.lines) == ("work", 62), "as grep -n counts"
+    assert (buffer.polls.count, buffer.polls.everyones, buffer.telling) == (0, 60, 2)
+    assert LogLens(buffer).last_shown == 32
+    buffer.append(b"".join(map(health, range(1, 11))) + b"more\n", ours=ours)
+    assert shown(buffer) == ["up", "work", "10 polls by 127.0.0.1 hidden", "more"]
+    assert len(shown(buffer, polls=True)) == buffer.lines
 
 
 def test_a_poll_that_failed_is_never_hidden_without_a_word() -> None:

@@ -234,6 +234,9 @@ def test_our_own_polls_are_counted_and_never_shown_as_life() -> None:
     memory = run(http(20.0, HEALTH, status=200), log(21.0, line, 9999), memory=start())
     assert only_server(memory).polls_hidden == 1
     assert "last line 11 s ago" in only_server(run(tick(21.0), memory=memory)).truth
+    assert only_server(memory).log_lines == only_server(start()).log_lines + 1, (
+        "but they are lines of the file"
+    )
 
 
 def test_a_server_whose_first_lines_say_nothing_yet_is_starting_and_not_unknown() -> None:

@@ -61,7 +61,8 @@ def test_the_newest_alert_is_shown_with_age_and_counter_and_no_key_that_does_not
     assert "  — K kill " in shown
     assert "K kill" not in text_of(alert_row(states.stalled(), 120, watch_only=True))
     assert text_of(alert_row(states.serving(), 80)) == " no alerts"
-    alerts = states.stalled().alerts + states.crashed().alerts
+    other = msgspec.structs.replace(states.crashed().alerts[0], key="server:5000:1/crashed/1")
+    alerts = (*states.stalled().alerts, other)
     many = text_of(alert_row(pieces.picture(alerts=alerts), 120))
     assert "crashed" in many
     assert "2 alerts" in many

@@ -89,12 +89,12 @@ def leave(board: Dashboard) -> bool:
 def _polls(board: Dashboard) -> None:
     log = _log(board)
     lens = log.lens
-    if lens is None or not lens.buffer.polls.count:
-        board.flash(row(dim("no polls of others in this log; our own are left out")))
+    if lens is None or not lens.buffer.polls.everyones:
+        board.flash(row(dim("no polls in this log")))
         return
     log.show_polls(not lens.polls)
-    many = say.plural(lens.buffer.polls.count, "poll")
-    board.flash(row(dim(f"{many} of others {'shown' if lens.polls else 'hidden: p shows them'}")))
+    many = say.plural(lens.buffer.polls.everyones, "poll")
+    board.flash(row(dim(f"{many} {'shown' if lens.polls else 'hidden: p shows them'}")))
 
 
 def _times(board: Dashboard) -> None:

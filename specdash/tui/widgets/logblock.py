@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from specdash.logs.polls import poll_of
 from specdash.tui.paint import Row, Span, clip, dim, pad, row, wrap
 
 WRAPPED: Final = 3
@@ -37,14 +38,19 @@ def block(log: Lines, line: int, most: int) -> list[int | None]:
         return []
     top = max(log.first_line, line - FAR)
     head = next((at for at in range(line - 1, top - 1, -1) if _begins(log.text(at))), line)
-    numbers = [at for at in range(head, line + 1) if at == line or log.text(at).strip()]
+    numbers = [at for at in range(head, line + 1) if at == line or _tells(log.text(at))]
     if len(numbers) <= most:
         return list(numbers)
     return [head, None, *numbers[-(most - 2) :]] if most > 2 else [line]
 
 
+def _tells(text: str) -> bool:
+    """That somebody asked in between tells nothing."""
+    return bool(text.strip()) and poll_of(text.encode()) is None
+
+
 def _begins(text: str) -> bool:
-    return bool(text) and not text[0].isspace()
+    return bool(text) and not text[0].isspace() and poll_of(text.encode()) is None
 
 
 def block_rows(log: Lines | None, line: int | None, width: int, most: int) -> Sequence[Row]:

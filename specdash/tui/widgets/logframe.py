@@ -133,12 +133,11 @@ class LogPane(LogReader):
         return out
 
     def _polls(self) -> list[str]:
-        """How many access lines of polls are not shown: our own, and those of others (``p`` shows them)."""
-        own = self.server.polls_hidden if self.server is not None else 0
+        """How many access lines of polls, ours and those of others, are not shown (``p`` shows them)."""
         lens = self.lens
         hidden = lens is not None and not lens.polls and lens.matches is None
-        others = lens.buffer.polls.count if lens is not None and hidden else 0
-        return [f"{say.plural(own + others, 'poll')} hidden"] if own + others else []
+        many = lens.buffer.polls.everyones if lens is not None and hidden else 0
+        return [f"{say.plural(many, 'poll')} hidden"] if many else []
 
     def nothing(self) -> tuple[Row, ...]:
         """Why no row is shown."""

@@ -96,11 +96,11 @@ class LogReader(LogSearch):
 
     @property
     def line_here(self) -> int | None:
-        """The line that a key is about: the one jumped to, else the newest, or the top one of a held view."""
-        if self.buffer is None or not self.buffer.lines:
+        """The line that a key is about: the one jumped to, else the newest shown, or the top one if held."""
+        if self.lens is None or not self.lens.buffer.lines:
             return None
         self.let_go()
-        return self.current or (self.buffer.lines if self.follow else self._top_line)
+        return self.current or (self.lens.last_shown if self.follow else self._top_line)
 
     def toggle_mark(self) -> bool | None:
         """Mark the current line, or take its mark away. None where there is no line to mark."""

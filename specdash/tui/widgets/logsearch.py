@@ -89,8 +89,8 @@ class LogSearch(LogSlices):
         lens = self.lens
         if lens is not None and lens.wanted is not None:
             return f"   among the lines that match {lens.wanted.words}"
-        if lens is not None and lens.buffer.polls.count and not lens.polls:
-            return "   polls of others are hidden: p shows them"
+        if lens is not None and lens.buffer.polls.everyones and not lens.polls:
+            return "   polls are hidden: p shows them"
         return ""
 
     # ---- filter --------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class LogSearch(LogSlices):
         self.post_message(self.Moved())
 
     def show_polls(self, on: bool) -> None:
-        """Show the polls of others, or fold them."""
+        """Show polls, or hide and fold them."""
         lens = self.lens
         if lens is None:
             return

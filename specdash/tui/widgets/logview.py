@@ -89,7 +89,7 @@ class LogView(LogPaint, can_focus=True):
         self._syncing = False
         self._note_top()
         if self.follow:
-            self._held_at = buffer.lines
+            self._held_at = buffer.telling
         self._pieces = None
         self.refresh()
 
@@ -134,14 +134,14 @@ class LogView(LogPaint, can_focus=True):
             self._note_top()
             at_end = round(new_value) >= self.max_scroll_y
             if self.follow and not at_end and self.buffer is not None:
-                self._held_at = self.buffer.lines
+                self._held_at = self.buffer.telling
             self.follow = at_end
             self.post_message(self.Moved())
 
     @property
     def waiting(self) -> int:
-        """Lines that came since the view is held."""
-        return 0 if self.follow or self.buffer is None else self.buffer.lines - self._held_at
+        """Lines that came since the view is held; that somebody asked is none."""
+        return 0 if self.follow or self.buffer is None else self.buffer.telling - self._held_at
 
     def on_resize(self) -> None:
         """Another width wraps elsewhere."""
@@ -174,7 +174,7 @@ class LogView(LogPaint, can_focus=True):
     def hold(self) -> None:
         """Stop following."""
         if self.follow and self.buffer is not None:
-            self._held_at = self.buffer.lines
+            self._held_at = self.buffer.telling
         self.follow = False
         self.post_message(self.Moved())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events
 from textual.containers import Vertical
 
-ROOMY = 16
+ROOMY = 13
 """Rows from which three quarters for the figures leave the steps two rows and their frame."""
 LEAST = 9
 """Rows below which the figures have all of it."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from rich.cells import cell_len
+
 from specdash.bench.fingerprint import differences
 from specdash.bench.record import Measured
 from specdash.bench.table import Row as TableRow
@@ -36,7 +38,8 @@ def _listed(line: tuple[str, ...], width: int, *, chosen: bool, marked: bool) ->
     head = Span(("▸" if chosen else " ") + ("●" if marked else " "), "accent")
     room = max(0, width - len(lead) - 4)
     tone: Tone = "bad" if note.startswith("✖") else "dim"
-    told = clip(f"{note}  {load}" if note else load, room)
+    both = f"{note}  {load}" if note else load
+    told = both if cell_len(both) <= room else clip(note or load, room)  # half a load is none
     return row(head, Span(lead, "strong" if chosen else "plain"), "  ", Span(told, tone))
 
 

@@ -14,9 +14,9 @@ from specdash.monitor.liveness import is_stopped
 from specdash.monitor.signs import folded, in_words, until_stalled
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
+from specdash.operations.offer import AS, Known
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
-from specdash.operations.offer import AS, Known
 from specdash.tui.paint import Row, Span, dim, pad, row, wrap
 from specdash.tui.widgets.glyphs import evidence_mark, key_span
 from specdash.tui.widgets.logblock import Lines, block_rows

@@ -15,6 +15,8 @@ from specdash.sanitise import clean_line
 
 USUAL_PORT = 8000
 """Of an engine that is not known here."""
+NAMED_WITHIN_S = 4.0
+"""So long after the first look a log that is still to be read may tell that a server is the meant one."""
 SHOWN = 4
 """So many servers are named to who must say which one; hundreds help nobody."""
 

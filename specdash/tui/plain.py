@@ -14,7 +14,7 @@ from specdash.monitor.importance import by_importance, successor
 from specdash.monitor.linknews import LINK, again
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.words import ALARM_STATES
-from specdash.operations.which import SHOWN, Wanted, absent, some
+from specdash.operations.which import NAMED_WITHIN_S, SHOWN, Wanted, absent, some
 from specdash.tui import say
 from specdash.tui.serverlines import ServerLines
 from specdash.wording import unnamed
@@ -41,6 +41,8 @@ class Narrator:
     """The server that ``--server`` names, told of alone; it is said at once where there is none."""
     _looked: bool = False
     """Whether there is one is known."""
+    _met: float | None = None
+    """When the servers were first listed."""
     _before: HostState | None = None
     _link: tuple[str, str | None] = ("", None)
     _servers: ServerLines = field(default_factory=ServerLines)
@@ -90,8 +92,16 @@ class Narrator:
         """Once, as soon as it is known which servers run."""
         if self.wanted is None or self._looked or state.processes_at is None:
             return
+        meant = any(map(self.wanted.means, state.servers))
+        self._met = state.now if self._met is None else self._met
+        if (
+            not meant
+            and state.now - self._met < NAMED_WITHIN_S
+            and any(one.nameless for one in state.servers)
+        ):
+            return
         self._looked = True
-        if not any(map(self.wanted.means, state.servers)):
+        if not meant:
             yield f"{absent(self.wanted, state.servers)}{'; all are told of' if state.servers else ''}"
             self.wanted = None
 

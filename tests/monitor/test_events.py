@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
 from specdash.monitor.frames import Link
 from specdash.monitor.memory import Memory
 from specdash.monitor.observe import acknowledge, snooze
-from specdash.monitor.state import Event
+from specdash.monitor.state import Alert, Event
 from tests.monitor.frames_of import hello, log, only_server, processes, run, server, tick
 
 START = (
@@ -76,6 +81,19 @@ def test_acknowledging_an_alert_takes_nothing_from_the_list() -> None:
     seen = acknowledge(memory, memory.picture.alerts[-1].key)
     assert seen.picture.alerts == ()
     assert told(seen) == told(memory)
+
+
+@pytest.mark.parametrize("put_away", [acknowledge, snooze])
+def test_old_news_of_a_server_comes_up_no_more_when_its_alarm_is_put_away(
+    put_away: Callable[[Memory, str], Memory],
+) -> None:
+    memory = stalled()
+    alarm = memory.alerts[-1]
+    news = Alert(key=f"{alarm.key.partition('/')[0]}/ready/1", at=1.0, severity="info", text="it is ready")
+    other = msgspec.structs.replace(news, key="server:9:9/ready/1")
+    both = msgspec.structs.replace(memory, alerts=(news, other, *memory.alerts))
+    assert put_away(both, alarm.key).picture.alerts == (other,)
+    assert put_away(both, other.key).picture.alerts[-1] == alarm
 
 
 def test_a_process_that_has_just_started_is_new_and_an_old_one_was_found() -> None:

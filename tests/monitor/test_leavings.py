@@ -26,6 +26,7 @@ def test_a_killed_main_process_that_nobody_has_reaped_leaves_one_server_not_two(
     memory = run(processes(1002.1, dead, *left), tick(1003.0), memory=served())
     seen = only_server(memory)
     assert (seen.state, seen.name, seen.pid, seen.processes) == ("crashed", "vllm:30000", 100, 2)
+    assert seen.leftovers == ((101, core.start), (102, worker.start))
     assert "crashed 0 s ago · left behind: EngineCore 101, Worker 102" in seen.truth
     assert "main process 100 gone" in memory.picture.alerts[-1].text
 

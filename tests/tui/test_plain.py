@@ -216,6 +216,10 @@ def test_a_server_that_was_asked_for_and_is_not_here_is_said_once_and_at_once() 
     assert line.endswith("no server missing here: sglang:30000; all are told of")
     assert heard("30000", one) == heard("4242", one) == heard("sglang:30000", one) == []
     assert heard("x", states.no_server())[0].endswith("no server x here: none runs")
+    nameless = msgspec.structs.replace(one.servers[0], name="vllm", engine="vllm", port=None)
+    unread = msgspec.structs.replace(one, servers=(nameless,))
+    assert heard("vllm:8730", unread) == [], "its log, which names it, is still to be read"
+    assert len(heard("vllm:8730", unread, later(unread, 5))) == 1
 
 
 def test_of_several_servers_it_is_said_how_to_hear_of_one_alone_and_then_that_one_is_told_alone() -> None:

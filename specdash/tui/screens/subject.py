@@ -10,7 +10,7 @@ from specdash.monitor.importance import by_importance
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.offer import Known
 from specdash.operations.plan import Plan
-from specdash.operations.which import Wanted, alive
+from specdash.operations.which import NAMED_WITHIN_S, Wanted, alive
 from specdash.session.source import Source
 from specdash.tui.screens.telling import Telling
 from specdash.tui.staying import alike, concerns, elsewhere, let_go, takes_over
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from specdash.tui.acting import Acting
 
 
-FINDING_OUT_S = 4.0
+FINDING_OUT_S = NAMED_WITHIN_S
 """So long after the first server was seen, the one that matters most takes the view, if none is chosen."""
 
 

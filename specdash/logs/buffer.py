@@ -17,7 +17,7 @@ from bisect import bisect_left, bisect_right, insort
 from typing import Final, Literal
 
 from specdash.logs.polls import Folds, polls_in
-from specdash.logs.scan import Chunk, Errors, cut_giants, flat, last_rewrite, uncoloured
+from specdash.logs.scan import Chunk, Errors, Warnings, cut_giants, flat, last_rewrite, uncoloured
 from specdash.logs.silence import Silence, SilenceScan
 from specdash.sanitise import clean_line
 
@@ -57,6 +57,11 @@ class LogBuffer:
         """Bytes of the unfinished line that are not kept, where it is a giant."""
         self._settled = 0
         self._errors = Errors()
+        self._warnings = Warnings()
+        self.begun = 1
+        """The first line of the process that writes now: what is counted is counted from here on."""
+        self._before = (0, 0)
+        """Errors and warnings before that."""
         self.polls = Folds()
         """Polls among the lines."""
         self.rules: list[Rule] = []
@@ -68,8 +73,6 @@ class LogBuffer:
         """First lines of pieces whose moment is known, and those moments."""
         self._arrived_at: array[float] = array("d")
         self._silence = SilenceScan()
-        self.warnings = 0
-        """Lines that call themselves a warning."""
         self.version = 0
         """Grows with every change."""
         self.shape = 0
@@ -101,8 +104,18 @@ class LogBuffer:
 
     @property
     def errors(self) -> int:
-        """Errors seen so far; neighbouring lines that read like an error are one."""
-        return self._errors.count
+        """Errors of the process that writes now; neighbouring lines that read like an error are one."""
+        return self._errors.count - self._before[0]
+
+    @property
+    def warnings(self) -> int:
+        """Lines with which the process that writes now warns."""
+        return self._warnings.count - self._before[1]
+
+    @property
+    def earlier_errors(self) -> int:
+        """Errors of earlier processes that wrote into the same log."""
+        return self._before[0]
 
     # ---- growing -------------------------------------------------------------------------------------
 
@@ -155,6 +168,12 @@ class LogBuffer:
         self.version += 1
         return True
 
+    def begin(self, line: int) -> None:
+        """From this line on another process writes: its errors and warnings are not those of the last."""
+        self.begun = line
+        self._before = (self._errors.until(line), self._warnings.until(line))
+        self.version += 1
+
     def unrule(self, line: int, kind: RuleKind) -> bool:
         """Take the rules of that kind before ``line`` away. False if there was none."""
         kept = [rule for rule in self.rules if not (rule[0] == line and rule[2] == kind)]
@@ -191,7 +210,7 @@ class LogBuffer:
             if is_error:
                 self._errors.add(line)
             else:
-                self.warnings += 1
+                self._warnings.add(line)
         for line, poll in polls_in(chunk, new, ours):
             self.polls.add(line, poll)
 
@@ -202,6 +221,7 @@ class LogBuffer:
         first = self.first_line
         if first != before:
             self._errors.forget(first)
+            self._warnings.forget(first)
             self._silence.forget(first)
             self.polls.forget(first)
             gone = bisect_left(self.rules, (first,))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from specdash.engines.grammar import Grammar
 from specdash.logs.buffer import LogBuffer
 from specdash.monitor.frames import Glimpse, Log
-from specdash.monitor.memory import Memory
+from specdash.monitor.memory import Memory, ServerMemory
 from specdash.monitor.ownpolls import own_lines
 from specdash.monitor.records import parse
 from specdash.monitor.words import PHASE_TITLES
@@ -23,6 +23,8 @@ class LogKeeper:
     def __init__(self) -> None:
         self._buffers: dict[str, LogBuffer] = {}
         self._ruled: dict[str, int] = {}
+        self._divided: dict[str, str] = {}
+        """Path → the server whose lines were told apart from those before."""
         self._glimpses: dict[str, tuple[LogBuffer, int]] = {}
         """The last lines of logs whose backlog is on its way, and the size at which it will be there."""
 
@@ -34,6 +36,7 @@ class LogKeeper:
         """Let the bytes of this log go."""
         self._buffers.pop(path, None)
         self._ruled.pop(path, None)
+        self._divided.pop(path, None)
         self._glimpses.pop(path, None)
 
     def glimpse(self, frame: Glimpse) -> None:
@@ -45,7 +48,21 @@ class LogKeeper:
     def of(self, memory: Memory, server_key: str) -> LogBuffer | None:
         """The received bytes of that server's log; None where none is followed."""
         server = next((s for s in memory.servers if s.key == server_key), None)
-        return self.at(server.source.path) if server and server.source.path else None
+        if server is None or server.source.path is None:
+            return None
+        self._divide(server.source.path, memory)
+        return self.at(server.source.path)
+
+    def _divide(self, path: str, memory: Memory) -> None:
+        """What a process finds in the file is not its own, however long it says nothing itself."""
+        buffer, writer = self._buffers.get(path), _writer(memory, path)
+        if buffer is None or writer is None or self._divided.get(path) == writer.key:
+            return
+        earlier = writer.read_so_far.earlier
+        if earlier:
+            self._divided[path] = writer.key
+            buffer.begin(earlier + 1)
+            buffer.rule(earlier + 1, "phase", f"process {writer.family.main.pid} writes from here on")
 
     def at(self, path: str) -> LogBuffer | None:
         """The received bytes of the log with this path: for the moment maybe its last lines alone."""
@@ -59,6 +76,7 @@ class LogKeeper:
         if frame.break_ == "start" or frame.path not in self._buffers:
             self._buffers[frame.path] = LogBuffer()
             self._ruled.pop(frame.path, None)
+            self._divided.pop(frame.path, None)
         raw, buffer = frame.raw, self._buffers[frame.path]
         # A backlog was written before we came: nobody knows when its lines arrived.
         backlog = frame.break_ == "start" or frame.offset + len(raw) < frame.size
@@ -77,7 +95,7 @@ class LogKeeper:
 
     def _draw_rules(self, path: str, buffer: LogBuffer, memory: Memory) -> None:
         """One rule where a phase begins for the first rank."""
-        server = next((s for s in memory.servers if s.source.path == path), None)
+        server = _writer(memory, path)
         if server is None:
             return
         milestones = server.read_so_far.milestones
@@ -92,6 +110,8 @@ class LogKeeper:
                 line = milestone.line
                 if milestone.phase == "boot":
                     line = _above_banner(buffer, line, server.read_so_far.grammar)
+                    if server.read_so_far.launches > 1 or buffer.begun > 1:
+                        buffer.begin(line)
                 buffer.rule(line, "phase", " ".join(filter(None, (*words, milestone.part))))
             earlier.add(group)
         self._ruled[path] = len(milestones)
@@ -109,6 +129,13 @@ def _above_banner(buffer: LogBuffer, line: int, grammar: Grammar) -> int:
 
 def _has_words(text: str) -> bool:
     return any(map(str.isalnum, text))
+
+
+def _writer(memory: Memory, path: str) -> ServerMemory | None:
+    """The server that writes this log now: of several that did the newest that lives."""
+    writers = [server for server in memory.servers if server.source.path == path]
+    living = [server for server in writers if server.gone_at is None] or writers
+    return max(living, key=lambda server: server.family.main.started, default=None)
 
 
 def _our_ports(memory: Memory, path: str) -> tuple[int, ...]:

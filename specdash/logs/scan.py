@@ -101,17 +101,25 @@ class Errors:
 
     def __init__(self) -> None:
         self._lines: array[int] = array("Q")
+        self._starts: array[int] = array("Q")
+        """First lines of the errors."""
         self.count = 0
 
     def add(self, line: int) -> None:
         """A new line, after all others."""
         if not self._lines or self._lines[-1] != line - 1:
             self.count += 1
+            self._starts.append(line)
         self._lines.append(line)
+
+    def until(self, line: int) -> int:
+        """How many begin before this line, those no longer in memory included."""
+        return self.count - len(self._starts) + bisect_left(self._starts, line)
 
     def forget(self, first: int) -> None:
         """Lines before ``first`` are no longer in memory."""
         del self._lines[: bisect_left(self._lines, first)]
+        del self._starts[: bisect_left(self._starts, first)]
 
     def __contains__(self, line: int) -> bool:
         at = bisect_left(self._lines, line)
@@ -132,6 +140,27 @@ class Errors:
         while at > 0 and lines[at - 1] == lines[at] - 1:
             at -= 1
         return lines[at] if at >= 0 else None
+
+
+class Warnings:
+    """The lines that call themselves a warning."""
+
+    def __init__(self) -> None:
+        self._lines: array[int] = array("Q")
+        self.count = 0
+
+    def add(self, line: int) -> None:
+        """A new line, after all others."""
+        self.count += 1
+        self._lines.append(line)
+
+    def forget(self, first: int) -> None:
+        """Lines before ``first`` are no longer in memory."""
+        del self._lines[: bisect_left(self._lines, first)]
+
+    def until(self, line: int) -> int:
+        """How many stand before this line, those no longer in memory included."""
+        return self.count - len(self._lines) + bisect_left(self._lines, line)
 
 
 def flat(body: bytes) -> bytes:

@@ -73,3 +73,38 @@ def test_the_rule_of_the_boot_stands_above_the_banner_and_not_in_its_midst() -> 
     buffer = keeper.at(PATH)
     assert buffer is not None
     assert [(line, text) for line, _, _, text in buffer.rules] == [(2, "boot")]
+
+
+CRY = "[2026-11-02 01:00:00] Traceback (most recent call last):\n[2026-11-02 01:00:00] WARNING: it is late\n"
+
+
+def test_what_an_earlier_process_cried_into_the_same_file_is_parted_from_the_next_and_not_counted() -> None:
+    keeper = LogKeeper()
+    frame = log("up\n" + CRY, 0, len("up\n" + CRY), break_="start")
+    old = process(100, 1, "python", "-m", "sglang.launch_server", out=PATH, err=PATH)
+    before = run(hello(98.0), Processes(at=99.0, list=(old,)))
+    after = run(frame, memory=before)
+    keeper.keep(frame, before, after)
+    buffer = keeper.of(after, after.servers[0].key)
+    assert buffer is not None
+    assert (buffer.errors, buffer.warnings, buffer.earlier_errors) == (1, 1, 0)
+    new = process(200, 1, "python", "-m", "sglang.launch_server", out=PATH, err=PATH, start=200)
+    again = run(Processes(at=110.0, list=(new,)), memory=after)
+    assert keeper.of(again, again.servers[0].key) is buffer
+    assert [(line, text) for line, _, _, text in buffer.rules] == [(4, "process 200 writes from here on")]
+    assert (buffer.errors, buffer.warnings, buffer.earlier_errors) == (0, 0, 1)
+    more = log("WARNING: a flag is old\n" + CRY, len("up\n" + CRY), 999)
+    keeper.keep(more, again, run(more, memory=again))
+    assert (buffer.errors, buffer.warnings, buffer.begun) == (1, 2, 4)
+    keeper.of(again, again.servers[0].key)
+    assert len(buffer.rules) == 1, "once"
+
+
+def test_errors_that_fell_out_of_memory_are_still_told_apart() -> None:
+    buffer = LogBuffer(budget=1000)
+    for number in range(40_000):
+        buffer.append(b"ERROR one\nthen nothing of note\n" if number < 100 else b"a quiet line of a log\n")
+    assert buffer.first_line > 200
+    buffer.begin(buffer.lines + 1)
+    buffer.append(b"ERROR two\n")
+    assert (buffer.errors, buffer.earlier_errors) == (1, 100)

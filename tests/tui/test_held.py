@@ -11,6 +11,7 @@ import pytest
 
 from specdash.logs.buffer import LogBuffer
 from specdash.tui.app import terminal_title
+from specdash.tui.widgets.logframe import LogPane
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
 from tests.tui.reading import happened, screen_text, settle
@@ -76,3 +77,33 @@ async def test_saved_logs_of_two_hosts_have_two_names(make_app: Make, own_folder
             assert await happened(pilot, partial(_has, own_folders, number + 1))
     saved = {path.name for path in ending(own_folders, ".log")}
     assert saved == {"gpubox-sglang-30000.log", "other-sglang-30000.log"}
+
+
+async def test_the_view_of_a_dead_server_ends_with_its_last_line_and_not_with_its_successors(
+    make_app: Make,
+) -> None:
+    state = states.crashed()
+    dead = msgspec.structs.replace(state.servers[0], diagnoses=())
+    heir = msgspec.structs.replace(
+        dead, key="9:9", pid=9, state="loading", gone_at=None, started_at=dead.started_at + 9, processes=3
+    )
+    source = fakes.source(msgspec.structs.replace(state, servers=(dead,)))
+    buffer = source.logs[dead.key] = source.logs[heir.key] = LogBuffer()
+    buffer.append(b"its own line\n" * 50 + b"ERROR its last words\n")
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        buffer.begin(52)
+        buffer.append(b"of the next one\n" * 100)
+        source.set(msgspec.structs.replace(state, servers=(heir, dead)))
+        await settle(pilot)
+        board.action_choose(1)
+        await settle(pilot)
+        text = screen_text(app)
+        assert "its last words" in text
+        assert "line 51 of 151" in text
+        assert "pid 9 writes it now" in text
+        assert board.query_one(LogPane).follow is False
+        await pilot.press("f")
+        await settle(pilot)
+        assert "its last words" not in screen_text(app), "who wants the next one's lines has them"

@@ -163,6 +163,22 @@ async def test_a_hit_that_the_width_cuts_off_is_brought_into_sight_until_the_tex
         assert any(line.startswith("▌begins and goes on and") for line in app.shown)
 
 
+async def test_an_error_of_an_earlier_process_is_left_to_whoever_asks_for_the_one_before() -> None:
+    buffer = LogBuffer()
+    buffer.append(b"RuntimeError: of the last one\n" + numbered(range(40)))
+    buffer.begin(20)
+    app = Viewer(buffer)
+    async with app.run_test(size=(40, 10)) as pilot:
+        await pilot.pause()
+        app.view.next_error()
+        await pilot.pause()
+        assert app.told == ["no error since this process began; 1 error before: E goes there"]
+        assert app.view.follow
+        app.view.next_error(back=True)
+        await pilot.pause()
+        assert "▌RuntimeError: of the last one" in app.shown
+
+
 async def test_errors_marks_and_silences_are_jumped_to() -> None:
     buffer = LogBuffer()
     buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 18:00:00] b\n")

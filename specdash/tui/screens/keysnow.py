@@ -137,7 +137,9 @@ def idle(board: Dashboard) -> frozenset[str]:
     buffer = board.source.log(board.server.key) if board.server is not None else None
     out = set()
     if buffer is None or not buffer.errors:
-        out |= {"log.error", "log.error_previous"}
+        out.add("log.error")
+    if buffer is None or not (buffer.errors or buffer.earlier_errors):
+        out.add("log.error_previous")
     if board.state.over is not None or board.state.link.trying:
         out.add("conn.retry")
     if put_away(board) is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specdash.monitor.importance import successor
 from specdash.monitor.serverparts import LogSource
 from specdash.monitor.state import HostState, Server
 from specdash.tui import say
@@ -44,6 +45,10 @@ class LogPane(LogReader):
 
     server: Server | None = None
     _led_to: tuple[str, int] | None = None
+    _stayed: str | None = None
+    """The dead server whose last line was held when another began to write after it."""
+    _heir: Server | None = None
+    """Who writes into the log of the shown server, which is gone."""
 
     def show(self, state: HostState, server: Server | None, buffer: LogBuffer | None) -> None:
         """Show the log of a server."""
@@ -62,6 +67,7 @@ class LogPane(LogReader):
             self.repaint()
         self.look(buffer, state.now, no_log_rows(server.log, max(20, self.size.width)) if server else ())
         self._lead_to_root(server)
+        self._stay_at_end(state, server)
         self.retitle()
 
     def _lead_to_root(self, server: Server | None) -> None:
@@ -75,6 +81,19 @@ class LogPane(LogReader):
             self._led_to = (server.key, root.line)
             self.jump(root.line)
             self.call_after_refresh(self.jump, root.line)  # the panel that explains it takes rows first
+
+    def _stay_at_end(self, state: HostState, server: Server | None) -> None:
+        """A dead server's last line is held, once, where another one goes on writing into the same file."""
+        buffer, self._heir = self.buffer, None
+        if server is None or server.gone_at is None or buffer is None or buffer.begun == 1:
+            return
+        heir = successor(server, state.servers)
+        if heir is None or heir.log is None or server.log is None or heir.log.path != server.log.path:
+            return
+        self._heir = heir
+        if self._stayed != server.key and self.follow and not self.filter_words:
+            self._stayed = server.key
+            self.jump(buffer.begun - 1)
 
     def on_resize(self) -> None:
         """The panel that explains a crash may take its rows late: what was led to stays in sight."""
@@ -100,6 +119,8 @@ class LogPane(LogReader):
             title = row(title, Span("  ‖ HELD", "accent"))
             if self.waiting:
                 title = row(title, dim(f" +{say.plural(self.waiting, 'line')}"))
+        if self._heir is not None:
+            title = row(title, Span(f"  pid {self._heir.pid} writes it now", "warn"))
         if not buffer.whole:
             return row(title, *self._sought(buffer)), row(
                 dim("the last lines; those before are on their way")

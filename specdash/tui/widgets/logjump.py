@@ -40,7 +40,8 @@ def hit(matches: Matches, open_line: int | None, here: int, *, back: bool) -> Hi
 def error(lens: LogLens, here: int, *, back: bool) -> tuple[int, bool] | None:
     """The next error that is shown, and whether that is round the end."""
     buffer = lens.buffer
-    for start, wrapped in ((here, False), (buffer.lines + 1 if back else 0, True)):
+    first = buffer.begun - 1 if here >= buffer.begun else 0  # whose error the reader looks at
+    for start, wrapped in ((here, False), (buffer.lines + 1 if back else first, True)):
         line = buffer.next_error(start, back=back)
         while line is not None:
             if lens.shows(line):

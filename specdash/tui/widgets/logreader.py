@@ -48,6 +48,11 @@ class LogReader(LogSearch):
         lens = self.lens
         if lens is None:
             return
+        theirs = lens.buffer.earlier_errors
+        if self.follow and not back and theirs and not lens.buffer.errors:
+            before = say.plural(theirs, "error")
+            self._tell(row(dim(f"no error since this process began; {before} before: E goes there")))
+            return
         back = back or self.follow
         found = logjump.error(lens, self.here, back=back)
         if found is not None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from specdash.monitor import alerts, kernelnews, linknews
+from specdash.monitor.importance import successor
 from specdash.monitor.memory import Memory
 from specdash.monitor.state import Alert, Gpu, HostState, Server
 from specdash.monitor.words import Severity
@@ -39,6 +40,8 @@ def _as_it_is(alert: Alert, servers: Mapping[str, Server]) -> Alert:
         return alert
     severity: Severity = "warning" if alerts.unexplained(server) else "error"
     text, helps = alerts.what_happened(server), alerts.helps(server)
+    if helps == "server.restart" and successor(server, servers.values()) is not None:
+        helps = None  # somebody has started it again
     return msgspec.structs.replace(alert, severity=severity, text=text, next_key=helps)
 
 

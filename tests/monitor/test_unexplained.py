@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from specdash.monitor.alerts import unexplained
 from specdash.monitor.glyphs import SEVERITY_GLYPHS, server_glyph, state_name
 from specdash.monitor.memory import Memory
@@ -66,3 +68,13 @@ def test_once_what_it_left_has_ended_too_its_alarm_says_the_same_as_its_state() 
     assert (told.severity, told.next_key) == ("warning", "server.restart")
     assert told.text == "sglang:30000: main process gone in serving, reason not seen"
     assert len(gone.picture.events) == len(crashed.picture.events), "and no second event"
+
+
+def test_one_that_somebody_has_started_again_is_not_offered_to_be_started() -> None:
+    main, tp0, tp1 = server(started=215.0)
+    again = [
+        msgspec.structs.replace(one, pid=one.pid + 100, ppid=ppid, start=one.pid + 100, sid=200)
+        for one, ppid in ((main, 1), (tp0, 200), (tp1, 200))
+    ]
+    memory = run(processes(210.0), tick(213.0), processes(216.0, *again), tick(217.0), memory=serving())
+    assert alarm(memory).next_key is None

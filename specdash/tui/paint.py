@@ -73,6 +73,8 @@ def width_of(spans: Row) -> int:
 
 REACH = 2 / 3
 """A word that begins behind such a share of the room is left out whole; a number always is."""
+TERSE = 16
+"""Cells below which the beginning of a word tells more than none of it."""
 
 
 def clip(text: str, width: int) -> str:
@@ -85,7 +87,8 @@ def clip(text: str, width: int) -> str:
     rest = text[len(head) :]
     blank = head.rfind(" ")
     number = not any(char.isalpha() or char == "/" for char in head[blank + 1 :])
-    if blank > 0 and rest[:1] != " " and (number or blank >= len(head) * REACH):
+    near = len(head) >= TERSE and blank >= len(head) * REACH
+    if blank > 0 and rest[:1] != " " and (number or near):
         head = head[:blank]
     return head.rstrip(" ,;·(") + "…"
 

@@ -82,7 +82,8 @@ def test_memory_is_in_gib_and_what_was_not_seen_is_no_zero() -> None:
 
 
 def test_what_is_cut_ends_at_a_word_and_a_number_is_never_cut_in_two() -> None:
-    assert clip("times by your clock", 16) == "times by your…"
+    assert clip("times by your clock", 18) == "times by your…"
+    assert clip("hardware thermal", 14) == "hardware ther…", "too little room to leave out a word"
     assert clip("EngineCore 21538, Worker 21599", 28) == "EngineCore 21538, Worker…"
     assert clip("a pid 123456789012345678", 20) == "a pid…"
     assert clip("/var/log/a-long-name.log", 10) == "/var/log/…"

@@ -41,7 +41,7 @@ class PanelPane(Painted):
 
     def row_at(self, y: int) -> int:
         """Where not all of it fits, rows that name a key are the last to go, until the wheel is turned."""
-        return y if self.top else seen(self._rows, self._height)[y]
+        return y + self.top if self.top else seen(self._rows, self._height)[y]
 
 
 def seen(rows: Sequence[Row], height: int) -> list[int]:

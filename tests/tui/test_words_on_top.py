@@ -199,6 +199,9 @@ def test_the_sentence_of_truth_ends_with_a_whole_part_where_there_is_little_room
     shown = text_of(truth_row(server, 78, with_meter=True))
     assert shown.startswith("last step 17:24 ago · last line 17:24 ago  ")
     assert shown.endswith("/2:00")
+    assert "quiet" in shown
+    known = msgspec.structs.replace(server, truth=f"{truth[:30]} · a b c d e f g h i")
+    assert "g h i  " in text_of(truth_row(known, 70, with_meter=True)), "no part gives way to a name"
     assert text_of(truth_row(server, 12, with_meter=False)) == "last step…  "
     assert text_of(truth_row(server, len(truth), with_meter=False)) == truth
     crashed = msgspec.structs.replace(

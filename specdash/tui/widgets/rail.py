@@ -134,8 +134,11 @@ def truth_row(server: Server, width: int, *, with_meter: bool, old: bool = False
     """
     then = Span("when last heard: ", "warn") if old and server.truth else Span("")
     right = meter_row(server, 6, words=False) if with_meter and not old else ()
-    room = width - len(then.text) - (width_of(right) + GAP if right else 0)
-    says = _whole(server.truth or "nothing seen yet", room)
+    truth, room = server.truth or "nothing seen yet", width - len(then.text)
+    says = _whole(truth, room - (width_of(right) + GAP if right else 0))
+    if right and says != _whole(truth, room - width_of(right[1:]) - GAP):
+        right = right[1:]  # what was seen is worth more than the name of the meter
+        says = _whole(truth, room - width_of(right) - GAP)
     return spread(row(then, Span(says, truth_tone(server))), right, width, gap=GAP)
 
 

@@ -253,6 +253,11 @@ class LogBuffer:
         at = bisect_right(self._arrived_from, line)
         return self._arrived_at[at - 1] if at else None
 
+    def since(self, at: float) -> int:
+        """The first line that is known to have come at this moment or later; else the next one to come."""
+        piece = bisect_left(self._arrived_at, at)
+        return self._arrived_from[piece] if piece < len(self._arrived_at) else self.lines + 1
+
     def chunk_with(self, line: int) -> Chunk:
         """The piece of memory that holds a line, or would."""
         return self._chunks[max(0, bisect_right(self._chunks, line, key=lambda chunk: chunk.first) - 1)]

@@ -61,8 +61,10 @@ class LogKeeper:
         earlier = writer.read_so_far.earlier
         if earlier:
             self._divided[path] = writer.key
-            buffer.begin(earlier + 1)
-            buffer.rule(earlier + 1, "phase", f"process {writer.family.main.pid} writes from here on")
+            main = writer.family.main
+            line = min(earlier + 1, buffer.since(main.started))  # it may be seen later than its first words
+            buffer.begin(line)
+            buffer.rule(line, "phase", f"process {main.pid} writes from here on")
 
     def at(self, path: str) -> LogBuffer | None:
         """The received bytes of the log with this path: for the moment maybe its last lines alone."""

@@ -54,7 +54,8 @@ class ServerLines:
             yield f"is {state_name(server)}: {server.truth}"
         elif not looking and state_name(old) != state_name(server):
             yield f"{state_name(old)} → {state_name(server)}: {server.truth}"
-        if server.state == "unknown" and _said(old.verdict) != _said(server.verdict):
+        unread = looking and server.log is not None and server.log.behind
+        if server.state == "unknown" and not unread and _said(old.verdict) != _said(server.verdict):
             yield from _reasons(server.verdict.reasons)  # not before its log was looked at, which may tell
         if old.verdict.word != server.verdict.word:
             yield from _verdict(old.verdict, server)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from specdash.intake.rules import default_rules
 from specdash.logs.buffer import LogBuffer
 from specdash.logs.keeper import LogKeeper
@@ -98,6 +100,25 @@ def test_what_an_earlier_process_cried_into_the_same_file_is_parted_from_the_nex
     assert (buffer.errors, buffer.warnings, buffer.begun) == (1, 2, 4)
     keeper.of(again, again.servers[0].key)
     assert len(buffer.rules) == 1, "once"
+
+
+def test_a_process_that_is_seen_later_than_its_first_words_is_parted_before_them() -> None:
+    keeper = LogKeeper()
+    frame = log(CRY, 0, len(CRY), break_="start")
+    old = process(100, 1, "python", "-m", "sglang.launch_server", out=PATH, err=PATH)
+    before = run(hello(98.0), Processes(at=99.0, list=(old,)))
+    after = run(frame, memory=before)
+    keeper.keep(frame, before, after)
+    words = msgspec.structs.replace(log("its first\nand more\n", len(CRY), len(CRY) + 19), at=111.0)
+    early = run(words, memory=after)
+    keeper.keep(words, after, early)
+    new = process(
+        200, 1, "python", "-m", "sglang.launch_server", out=PATH, err=PATH, start=200, started=110.5
+    )
+    again = run(Processes(at=112.0, list=(new,)), memory=early)
+    buffer = keeper.of(again, again.servers[0].key)
+    assert buffer is not None
+    assert [(line, text) for line, _, _, text in buffer.rules] == [(3, "process 200 writes from here on")]
 
 
 def test_errors_that_fell_out_of_memory_are_still_told_apart() -> None:

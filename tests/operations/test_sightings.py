@@ -10,7 +10,9 @@ import msgspec
 import pytest
 
 from specdash.errors import RequestError, SpecdashError
+from specdash.operations.acts import Hands
 from specdash.operations.found import Memory
+from specdash.operations.sight import look
 from specdash.operations.sightings import TRIES, Sightings
 from specdash.operations.work import Start
 from specdash.profile.document import Host, Profile, Server
@@ -46,6 +48,19 @@ async def test_a_server_that_was_only_looked_at_can_be_started_again_with_its_se
     assert "hidden" not in shown
     assert kept(tmp_path)
     assert "hidden" not in kept(tmp_path)
+
+
+async def test_what_a_dead_server_left_behind_does_not_take_the_place_of_how_it_was_started(
+    host: FakeHost, tmp_path: Path
+) -> None:
+    sightings = Sightings(host, Memory(tmp_path))
+    found = sightings.keep(await look(Hands(host), sglang(host)))
+    assert found is not None
+    host.procs[101].follows = None
+    del host.procs[100]
+    left = msgspec.structs.replace(host.servers[0], gone_at=1.0, leftovers=((101, 1010),))
+    assert sightings.keep(await look(Hands(host), left)) is None
+    assert sightings.of(left.name) == found
 
 
 async def test_each_server_is_looked_at_once_and_a_host_that_cannot_answer_a_few_times(

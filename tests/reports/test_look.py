@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from specdash.monitor.frames import Gpus, Link, Machine
+from specdash.monitor.lamps import lamps
 from specdash.monitor.observe import learn
 from specdash.monitor.samples import Card
 from specdash.monitor.state import HostState
@@ -72,3 +73,10 @@ def test_a_server_that_serves_has_nothing_under_way_in_its_rail() -> None:
     assert "● serving" in "\n".join(describe(ready))
     loads = msgspec.structs.replace(two_servers(), servers=loading().servers)
     assert "◐ weights" in "\n".join(describe(loads))
+
+
+def test_a_port_that_is_not_known_is_said_once() -> None:
+    server = watched(*WATCHED[:2]).servers[0]
+    told = "   ".join(f"{lamp.name} {lamp.value}" for lamp in lamps(server, None))
+    assert "port not known" in told
+    assert "port port" not in told

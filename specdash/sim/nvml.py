@@ -109,16 +109,17 @@ class Cards:
     def _look(self) -> None:
         if 0 <= time.monotonic() - self._looked_at < FRESH:
             return
-        self._looked_at = time.monotonic()
-        self._owners, self._moods = {}, {}
+        # Whole or not at all: the agent asks from several threads, and half a look is cards without an owner.
+        owners, moods = {}, {}  # type: dict[int, list[tuple[int, int]]], dict[int, Json]
         for state in self._servers():
             for share in state["shares"]:
                 # NVML goes on naming the process that made the context, even when only a fork of it is left.
                 if any(is_alive(self._proc, *who) for who in share["held_by"]):
-                    self._owners.setdefault(share["gpu"], []).append((share["pid"], share["mib"]))
+                    owners.setdefault(share["gpu"], []).append((share["pid"], share["mib"]))
                     mood = state["moods"].get(str(share["gpu"]))
                     if mood and is_alive(self._proc, share["pid"], share["held_by"][0][1]):
-                        self._moods[share["gpu"]] = mood
+                        moods[share["gpu"]] = mood
+        self._owners, self._moods, self._looked_at = owners, moods, time.monotonic()
 
 
 def is_alive(proc: str, pid: int, start: int) -> bool:

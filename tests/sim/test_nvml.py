@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import pynvml  # type: ignore[import-untyped]
@@ -138,3 +139,22 @@ def test_it_can_be_compiled_by_the_oldest_python_that_a_host_may_have() -> None:
     for name in ("adapter.py", "nvml.py"):
         source = Path(nvml.__file__).with_name(name).read_text(encoding="utf-8")
         ast.parse(source, feature_version=(3, 6))
+
+
+def test_who_asks_while_another_thread_looks_sees_no_card_without_its_owner(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pid, seen = os.getpid(), list[int]()
+
+    def servers() -> list[dict[str, Any]]:
+        if not seen:  # the other thread asks in the middle of our look
+            seen.append(0)
+            asking = threading.Thread(target=lambda: seen.append(len(cards.owners(3))))
+            asking.start()
+            asking.join()
+        return [state(3, pid)]
+
+    monkeypatch.setattr(nvml, "FRESH", 60.0)
+    cards = nvml.Cards(lambda: 1e9, servers, "/proc")
+    assert len(cards.owners(3)) == 1
+    assert seen == [0, 1]

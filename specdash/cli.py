@@ -21,6 +21,7 @@ import click
 from specdash import __version__
 from specdash.commands import COMMANDS, EXIT_CODES
 from specdash.errors import SpecdashError
+from specdash.loading import loading
 from specdash.sanitise import clean_line
 from specdash.wording import nearest
 
@@ -44,7 +45,8 @@ class LazyCommands(click.Group):
         """Import the one that was asked for; None where there is no such command."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"specdash.commands.{cmd_name}")
+        with loading():
+            module = importlib.import_module(f"specdash.commands.{cmd_name}")
         command: click.Command = module.command
         _examples_last(command)
         if COMPLETION in os.environ:
@@ -108,14 +110,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     ``SPECDASH_DEBUG=1`` to see the traceback of an error of ours.
     """
     before = threading.enumerate()
-    _have_streams()
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that cannot show a glyph gets a question mark
-    if isinstance(sys.stdout, io.TextIOWrapper) and not _DOCUMENTS.isdisjoint(
-        sys.argv if arguments is None else arguments
-    ):
-        sys.stdout.reconfigure(encoding="utf-8")
+    with loading():
+        _have_streams()
+        _set_streams(sys.argv if arguments is None else arguments)
     output = sys.stdout
     try:
         code = root.main(args=arguments, prog_name="specdash", standalone_mode=False)
@@ -142,10 +139,17 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except Exception as error:
         if os.environ.get("SPECDASH_DEBUG"):
             raise
-        _complain(*_in_words(error))
+        code = 130 if _was_interrupted(error) else 1
+        _complain(*(("interrupted",) if code == 130 else _in_words(error)))
         _hush()
-        code = 1
     _leave(code if isinstance(code, int) else 0, before)
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Python before 3.12 makes a RuntimeError of a ctrl+c that comes while a class is being made."""
+    return error is not None and (
+        isinstance(error, KeyboardInterrupt) or _was_interrupted(error.__cause__ or error.__context__)
+    )
 
 
 def _in_words(error: Exception) -> tuple[str, str | None]:
@@ -166,6 +170,14 @@ def _have_streams() -> None:
                 if not _is_open(number):
                     os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
                 setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115, PTH123
+
+
+def _set_streams(arguments: Sequence[str]) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that cannot show a glyph gets a question mark
+    if isinstance(sys.stdout, io.TextIOWrapper) and not _DOCUMENTS.isdisjoint(arguments):
+        sys.stdout.reconfigure(encoding="utf-8")
 
 
 def _is_open(number: int) -> bool:

@@ -4,6 +4,7 @@ import importlib
 import json
 import os
 import pwd
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -131,6 +132,23 @@ def test_our_own_faults_are_one_line_and_ask_for_a_report(
     monkeypatch.setenv("SPECDASH_DEBUG", "1")
     with pytest.raises(ModuleNotFoundError):
         main(["broken"])
+
+
+@pytest.mark.parametrize(
+    "said", ["raise RuntimeError from KeyboardInterrupt()", "os.kill(os.getpid(), signal.SIGINT)"]
+)
+def test_an_interrupt_while_a_command_is_loaded_is_neither_lost_nor_called_a_fault(
+    tmp_path: Path, said: str
+) -> None:
+    # Before 3.12 Python makes a RuntimeError of one that comes while a class is being made.
+    (tmp_path / "slow.py").write_text(f"import os, signal\n{said}\nimport time\ntime.sleep(60)\n")
+    script = (
+        "import sys, specdash.commands as c\n"
+        f"c.__path__.append({str(tmp_path)!r}); c.COMMANDS['slow'] = 'x'; sys.argv[1:] = ['slow']\n"
+        "from specdash.start import main; main()"
+    )
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert (answer.returncode, answer.stderr) in ((-signal.SIGINT, ""), (130, "specdash: interrupted\n"))
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["keys"], ["log", os.devnull], ["status", "--help"]])

@@ -7,6 +7,7 @@ import sys
 import click
 
 from specdash.commands.numbers import Number
+from specdash.loading import loading
 from specdash.sim.scenarios import SCENARIOS, listed
 
 
@@ -51,8 +52,9 @@ def command(port: int, scenario: str, speed: float, serving_speed: float, until_
     """
     if not sys.platform.startswith("linux"):
         raise click.ClickException("the simulated host needs Linux: it is made of real processes in /proc")
-    from specdash.sim.keeper import keep
-    from specdash.sim.options import Options
+    with loading():
+        from specdash.sim.keeper import keep
+        from specdash.sim.options import Options
 
     sys.exit(
         keep(

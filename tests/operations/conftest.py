@@ -46,3 +46,8 @@ def offering(host: FakeHost, journal: Journal, tmp_path: Path) -> Offering:
         return Operations(host, journal, desk=desk, memory=Memory(tmp_path / "found"), **more)
 
     return make
+
+
+def signals(host: FakeHost) -> list[tuple[str, Any]]:
+    """What was sent and run on the host, in its order."""
+    return [effect for effect in host.effects if effect[0] in ("TERM", "KILL", "run")]

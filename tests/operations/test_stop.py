@@ -1,4 +1,4 @@
-"""Stopping a server: which signals in which order, with which grace, and whom nobody may touch."""
+"""Stopping a server: which signals in which order and with which grace."""
 
 from __future__ import annotations
 
@@ -6,27 +6,16 @@ from typing import Any
 
 import pytest
 
-from specdash.errors import SpecdashError
 from specdash.operations import stop
-from specdash.operations.acts import Hands
-from specdash.operations.found import launch_of
 from specdash.operations.journal import Journal
 from specdash.operations.plan import Plan
-from specdash.operations.replies import Row
-from specdash.operations.rules import Rules
 from specdash.operations.runner import Runner
-from specdash.operations.sight import look
-from specdash.operations.stop import closed_to_us
-from tests.operations.conftest import Carry
+from tests.operations.conftest import Carry, signals
 from tests.operations.fakehost import FakeHost, Proc, bystanders, diagnosis, server, sglang
 
 
 def states(plan: Plan) -> list[str]:
     return [step.state for step in plan.steps]
-
-
-def signals(host: FakeHost) -> list[tuple[str, Any]]:
-    return [effect for effect in host.effects if effect[0] in ("TERM", "KILL", "run")]
 
 
 async def test_a_serving_server_that_drains_in_time_gets_one_sigterm_and_nothing_more(
@@ -179,158 +168,6 @@ async def test_a_zombie_is_named_with_its_parent_and_counts_as_dead(host: FakeHo
     assert any("its parent 4 bash" in note for note in plan.steps[2].notes)
 
 
-async def test_a_recycled_pid_is_left_alone(host: FakeHost, carry: Carry) -> None:
-    plan = await stop.prepare(host, sglang(host))
-    for pid in list(host.procs):
-        del host.procs[pid]
-    host.add(Proc(100, 99999, "postgres: writer"))
-    plan = await carry(plan)
-    assert host.lives(100)
-    assert "belongs to another process" in plan.steps[0].evidence
-    assert signals(host) == []
-
-
-async def test_after_a_reboot_nothing_of_the_plan_applies(host: FakeHost, carry: Carry) -> None:
-    plan = await stop.prepare(host, sglang(host))
-    host.boot = "boot-2"
-    plan = await carry(plan)
-    assert signals(host) == []
-    assert plan.failed is not None
-    assert "rebooted" in plan.failed.evidence
-
-
-async def test_a_managed_server_is_stopped_by_its_manager_first(host: FakeHost, carry: Carry) -> None:
-    found = sglang(host)
-    host.files["/proc/100/cgroup"] = b"0::/system.slice/sglang.service\n"
-
-    def systemctl(self: FakeHost) -> int:
-        self.end(self.procs[100])
-        return 0
-
-    host.managers["systemctl stop"] = systemctl
-    plan = await stop.prepare(host, found)
-    assert plan.steps[0].preview == ("systemctl stop sglang.service",)
-    plan = await carry(plan)
-    assert signals(host) == [("run", ("systemctl", "stop", "sglang.service"))]
-    assert plan.ok
-
-
-async def test_what_podman_started_is_not_started_again_on_the_bare_host(host: FakeHost) -> None:
-    found = sglang(host)
-    host.files["/proc/100/cgroup"] = f"0::/machine.slice/libpod-{'ab' * 32}.scope/container\n".encode()
-    seen = launch_of(host.state, await look(Hands(host), found))
-    assert not seen.launch.argv
-    assert any("inside a container" in words for words in seen.missing)
-
-
-async def test_where_the_manager_refuses_no_signal_is_sent_behind_its_back(
-    host: FakeHost, carry: Carry
-) -> None:
-    found = sglang(host)
-    host.files["/proc/100/cgroup"] = f"0::/system.slice/docker-{'ab' * 32}.scope\n".encode()
-    plan = await carry(await stop.prepare(host, found))
-    assert signals(host) == [("run", ("docker", "stop", "abababababab"))]
-    assert plan.failed is not None
-    assert "docker: failed" in plan.failed.evidence
-    forced = await stop.prepare(host, found, rules=Rules(forced=("manager",)))
-    assert forced.steps[0].preview[0].startswith("SIGTERM 100")
-
-
-@pytest.mark.parametrize(
-    ("above", "stopped"),
-    [
-        ({100: (1, [100, 1])}, True),
-        ({100: (60, [100, 7]), 60: (50, [60, 1])}, True),
-        ({100: (60, [100, 37]), 60: (50, [60, 30]), 50: (1, [50])}, False),
-        ({100: (1, [100])}, True),
-        ({}, True),
-    ],
-    ids=["its first process", "below that", "docker exec", "the host's pids", "not known"],
-)
-async def test_a_container_into_which_a_server_was_only_let_is_not_stopped(
-    host: FakeHost, above: dict[int, tuple[int, list[int]]], stopped: bool
-) -> None:
-    found = sglang(host)
-    host.files["/proc/100/cgroup"] = f"0::/system.slice/docker-{'ab' * 32}.scope\n".encode()
-    for pid, (parent, numbers) in above.items():
-        pids = "\t".join(map(str, numbers))
-        host.files[f"/proc/{pid}/status"] = f"Name:\tx\nPPid:\t{parent}\nNSpid:\t{pids}\n".encode()
-    plan = await stop.prepare(host, found)
-    assert (plan.steps[0].preview == ("docker stop abababababab",)) is stopped
-    if not stopped:
-        assert plan.steps[0].preview[0].startswith("SIGTERM 100")
-        assert any("let into" in line and "goes on" in line for line in plan.warnings)
-        # How docker would start it again is not how it was started, and on the host it never ran.
-        assert not launch_of(host.state, await look(Hands(host), found)).launch.argv
-
-
-async def test_memory_that_takes_a_minute_to_fall_is_waited_for(host: FakeHost, carry: Carry) -> None:
-    host.falling = 60.0
-    plan = await carry(await stop.prepare(host, sglang(host)))
-    assert plan.ok
-    assert 55 < host.clock.slept < 70
-
-
-async def test_memory_that_does_not_fall_is_not_called_clean(host: FakeHost, carry: Carry) -> None:
-    found = sglang(host)
-    host.add(Proc(900, 9000, "python3 helper.py", gpu=1, mib=76000))
-    plan = await carry(await stop.prepare(host, found))
-    assert plan.failed is not None
-    assert plan.failed.evidence == "not clean: GPU 1 holds 74.2 GiB: 900 python3 helper.py"
-    assert host.lives(900)
-
-
-async def test_a_link_that_is_lost_while_memory_is_verified_accuses_nobody(
-    host: FakeHost, carry: Carry
-) -> None:
-    host.falling = 30.0
-    began = host.clock.now
-
-    def outage() -> None:
-        host.link = "lost" if 5 < host.clock.now - began < 400 else "live"
-
-    host.clock.on_sleep.append(outage)
-    plan = await carry(await stop.prepare(host, sglang(host)))
-    assert plan.ok, plan.failed
-    assert host.clock.slept > 395
-
-
-async def test_one_clean_sample_is_not_believed(host: FakeHost, carry: Carry) -> None:
-    found = sglang(host, main_obeys=0.0)
-    passed = 0
-
-    def come_back() -> None:
-        nonlocal passed
-        passed += 101 not in host.procs
-        if passed == 2:  # the first sleep was the sweep's; now one sample was clean
-            host.add(Proc(901, 9010, "somebody's job", gpu=0, mib=5000))
-
-    host.clock.on_sleep.append(come_back)
-    plan = await carry(await stop.prepare(host, found))
-    assert plan.failed is not None
-    assert "GPU 0 holds 4.9 GiB: 901 somebody's job" in plan.failed.evidence
-
-
-async def test_a_card_with_an_owner_is_not_clean_however_little_it_holds(
-    host: FakeHost, carry: Carry
-) -> None:
-    found = sglang(host)
-    host.add(Proc(901, 9010, "probe", gpu=0, mib=60))
-    plan = await carry(await stop.prepare(host, found))
-    assert plan.failed is not None
-    assert "901 probe" in plan.failed.evidence
-
-
-async def test_our_own_agent_is_not_killed_even_where_it_looks_like_family(
-    host: FakeHost, carry: Carry
-) -> None:
-    found = sglang(host, main_obeys=None)
-    host.add(Proc(5, 50, "python3 -", family="s"))
-    await carry(await stop.prepare(host, found))
-    assert host.lives(5)
-    assert host.times("KILL", 5) == 0
-
-
 async def test_children_that_end_by_themselves_a_moment_later_are_not_killed(
     host: FakeHost, carry: Carry
 ) -> None:
@@ -345,36 +182,6 @@ async def test_children_that_end_by_themselves_a_moment_later_are_not_killed(
     plan = await carry(await stop.prepare(host, found))
     assert signals(host) == [("TERM", 100)]
     assert plan.ok
-
-
-async def test_another_users_server_and_a_production_host_need_the_host_name_typed(host: FakeHost) -> None:
-    found = sglang(host)
-    plain = await stop.prepare(host, found)
-    assert plain.typing is None
-    production = await stop.prepare(host, found, rules=Rules(production=True))
-    assert production.typing is not None
-    assert (production.typing.word, production.typing.key) == ("gpubox", "production")
-    for pid in (100, 101, 102, 103):
-        host.procs[pid].uid, host.procs[pid].user = 1000, "bob"
-    foreign = await stop.prepare(host, found)
-    assert foreign.typing is not None
-    assert "(bob)" in foreign.typing.why
-    assert (await stop.prepare(host, found, rules=Rules(forced=("foreign",)))).typing is None
-
-
-async def test_what_may_not_be_signalled_says_so(host: FakeHost, carry: Carry) -> None:
-    host.uid = 1000
-    plan = await carry(await stop.prepare(host, sglang(host)))
-    assert plan.failed is not None
-    assert "not permitted to signal 100" in plan.failed.evidence
-    assert "--sudo" in plan.failed.evidence
-
-
-async def test_a_dead_server_cannot_be_stopped_and_the_next_step_is_named(host: FakeHost) -> None:
-    found = sglang(host)
-    host.procs.clear()
-    with pytest.raises(SpecdashError, match="`clean` looks for what is left"):
-        await stop.prepare(host, found)
 
 
 async def test_the_countdown_is_published_while_the_grace_runs(host: FakeHost, journal: Journal) -> None:
@@ -400,11 +207,3 @@ async def test_cancelling_ends_the_wait_and_begins_no_further_step(host: FakeHos
     assert states(plan) == ["done", "skipped", "skipped", "skipped"]
     assert not plan.ok
     assert plan.steps[1].evidence == "cancelled"
-
-
-def test_processes_that_are_closed_to_us_are_named_and_told_why() -> None:
-    first = Row(pid=7, start=1, user="root", comm="Xorg")
-    assert closed_to_us(1, (first,)) == (
-        "a process could not be looked into, the kernel refuses: 7 Xorg (root)"
-    )
-    assert closed_to_us(4, (first,)).endswith("the kernel refuses: 7 Xorg (root), 3 more")

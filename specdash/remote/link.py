@@ -22,6 +22,7 @@ from specdash.monitor import frames
 from specdash.monitor.frames import AnyFrame
 from specdash.remote.asking import Prompter
 from specdash.remote.bootstrap import Bootstrap, wait_for_magic
+from specdash.remote.carrier import Transport, transport_for
 from specdash.remote.clock import Clock, HostClock, SystemClock
 from specdash.remote.errors import LinkError, failure, said
 from specdash.remote.gate import Gate
@@ -31,7 +32,7 @@ from specdash.remote.pulse import Pulse
 from specdash.remote.shellagent import ShellAgent
 from specdash.remote.sudo import SudoPassword
 from specdash.remote.target import Target
-from specdash.remote.transport import Channel, Lines, Transport, transport_for
+from specdash.remote.transport import Channel, Lines
 
 BACK_OFF = (0.5, 1.0, 2.0, 5.0, 10.0)
 """Seconds before the next attempt; the last one for ever."""

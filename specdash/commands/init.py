@@ -64,12 +64,15 @@ def _exists(output: str) -> Exists:
 
 
 async def _init(target: str, output: str, given: dict[str, Any]) -> int:
+    from specdash.monitor.importance import successor
     from specdash.operations.draft import draft, left_out
     from specdash.profile.loading import parse
 
     given = {**given, "watch": True, "profile": None, "server": None}
     async with scene(target, given) as here:
-        servers = [await _drafted(here, server) for server in here.state.servers if server.gone_at is None]
+        known = here.state.servers
+        wanted = [one for one in known if one.gone_at is None and successor(one, known) is None]
+        servers = [await _drafted(here, server) for server in wanted]
         state, told = here.state, here.host.target if here.host else target
     day = datetime.date.today().isoformat()
     text = draft(state, told, servers, day, typed(given))
@@ -103,13 +106,14 @@ async def _drafted(here: Scene, server: Server) -> Drafted:
     from specdash.operations.acts import Hands
     from specdash.operations.draft import Drafted, paths_of
     from specdash.operations.found import launch_of
-    from specdash.operations.sight import look
+    from specdash.operations.sight import look, titles
 
-    if server.orphaned:  # what is left are workers: they do not say how their server was started
-        return Drafted(server=server, found=None)
     hands = Hands(here.session)
     try:
-        found = launch_of(here.state, await look(hands, server))
+        sight = await look(hands, server)
+        if sight.main is None or not sight.main.lives or sight.orphaned(titles()):
+            return Drafted(server=server, found=None, gone=True)  # workers do not say how it was started
+        found = launch_of(here.state, sight)
         paths = paths_of(found.launch.argv, found.launch.log)
         stats = await hands.stat_files(paths) if paths else ()
     except RequestError:

@@ -39,7 +39,9 @@ class Drafted(msgspec.Struct, frozen=True, kw_only=True):
 
     server: Server
     found: Found | None
-    """How it was started; None where not even its processes could be listed."""
+    """How it was started; None where that could not be read."""
+    gone: bool = False
+    """Its main process had ended: what was seen is what it left, or nothing any more."""
     files: tuple[str, ...] = ()
     """Of the paths on its command line those that are there."""
 
@@ -61,21 +63,34 @@ def draft(state: HostState, target: str, servers: Sequence[Drafted], day: str, r
         names.append(name)
         lines += ["", *_server(name, host, drafted)]
     if not servers:
-        lines += ["", *_no_server(host)]
-    lines += ["", *_examples(host, servers[0] if servers else None, names[0] if names else "main")]
+        lines += ["", *_no_server(host, state)]
+    whole = ((name, one) for name, one in zip(names, servers, strict=True) if not _why_unknown(one))
+    lines += ["", *_examples(host, next(whole, None), several=len(servers) > 1)]
     return "\n".join(lines) + "\n"
 
 
 def left_out(drafted: Drafted) -> tuple[str, ...]:
     """What of a server is not in the profile, each a sentence for the operator."""
-    found = drafted.found
+    found, why = drafted.found, _why_unknown(drafted)
+    told = list(found.missing) if found else []
+    if why and not any(words.startswith("its command line") for words in told):
+        told.insert(0, f"how it was started: {why}")
     if found is None:
-        return ("how it was started could not be read",)
-    told = list(found.missing)
+        return tuple(told)
     if REDACTED in " ".join(argv_without_secrets(found.launch.argv)):
         told.append("a key on its command line: a launch from here starts without it")
     told += [f"{name} in its environment is a secret: export it" for name in _secrets(found.launch)]
     return tuple(clean_line(words) for words in told)
+
+
+def _why_unknown(drafted: Drafted) -> str:
+    """Why its command line cannot stand in the file; empty where it does."""
+    if drafted.gone:
+        return "its main process had ended"
+    argv = _argv(drafted.found.launch.argv) if drafted.found else ()
+    if not argv:
+        return "its command line could not be read"
+    return "" if all(map(_writable, argv)) else "its command line has bytes that are no text"
 
 
 def _head(state: HostState, target: str, day: str) -> Iterator[str]:
@@ -129,8 +144,8 @@ def _server(name: str, host: str, drafted: Drafted) -> Iterator[str]:
     server, found = drafted.server, drafted.found
     about = (
         server.name,
-        f"pid {server.pid}",
-        server.state,
+        "" if drafted.gone else f"pid {server.pid}",
+        "had ended" if drafted.gone else server.state,
         server.model,
         server.speculation,
         server.parallel,
@@ -138,12 +153,12 @@ def _server(name: str, host: str, drafted: Drafted) -> Iterator[str]:
     yield f"# {clean_line(' · '.join(word for word in about if word))}"
     for words in left_out(drafted):
         yield f"# Not here: {words}"
-    argv = _argv(found.launch.argv) if found else ()
-    if found is None or not argv or not all(map(_writable, argv)):
-        yield "# Its command line could not be read (try --sudo); fill in:"
+    if found is None or _why_unknown(drafted):
+        yield f"# {'Write this anew once it runs again, or fill in:' if drafted.gone else 'Fill in:'}"
         yield from _example_server(name, host, server.engine)
         return
     launch = found.launch
+    argv = _argv(launch.argv)
     yield f"[servers.{_key(name)}]"
     yield f"host = {_text(host)}"
     yield f"engine = {_text(server.engine)}"
@@ -212,8 +227,11 @@ def _environment(name: str, launch: Launch, argv: Sequence[str]) -> Iterator[str
         yield f"{_key(key)} = {_text(value)}"
 
 
-def _no_server(host: str) -> Iterator[str]:
+def _no_server(host: str, state: HostState) -> Iterator[str]:
     yield "# No server ran when this was written. Start one and write this anew, or fill in:"
+    for server in state.servers:
+        if server.processes:
+            yield f"# Processes of one that had ended, {clean_line(server.name)}, were left."
     yield from _example_server("main", host, "sglang")
 
 
@@ -229,17 +247,21 @@ def _example_server(name: str, host: str, engine: str) -> Iterator[str]:
 _SGLANG = '"python3", "-m", "sglang.launch_server", "--model-path", "/models/target", "--port", "30000"'
 
 
-def _examples(host: str, drafted: Drafted | None, server: str) -> Iterator[str]:
-    engine = drafted.server.engine if drafted else "sglang"
-    argv = drafted.found.launch.argv if drafted and drafted.found else ()
-    name, args = _variant(engine, argv)
-    yield "# A named change of a launch; its flags come last, and win:"
-    yield f"# specdash restart {clean_line(host)} --variant {name}"
-    yield f"#[variants.{name}]"
-    yield f"#server = {_text(server)}"
-    yield f"#args = [{', '.join(map(_text, args))}]"
-    yield ""
-    yield f"# specdash bench {clean_line(host)} --benchmark short"
+def _examples(host: str, first: tuple[str, Drafted] | None, *, several: bool) -> Iterator[str]:
+    """``first``: the first server that stands in the file, and its name there."""
+    where = clean_line(host)
+    if first is not None:
+        server, drafted = first
+        where += f" --server {server}" if several else ""
+        argv = drafted.found.launch.argv if drafted.found else ()
+        name, args = _variant(drafted.server.engine, argv)
+        yield "# A named change of a launch; its flags come last, and win:"
+        yield f"# specdash restart {where} --variant {name}"
+        yield f"#[variants.{name}]"
+        yield f"#server = {_text(server)}"
+        yield f"#args = [{', '.join(map(_text, args))}]"
+        yield ""
+    yield f"# specdash bench {where} --benchmark short"
     yield "#[benchmarks.short]"
     yield "#concurrency = [1]"
     yield "#requests = 16"

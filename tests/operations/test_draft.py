@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 import tomli
 
@@ -86,12 +87,35 @@ def test_no_secret_is_in_it_and_each_that_was_left_out_is_told() -> None:
     assert all(f"# Not here: {words}" in text for words in left_out(one))
 
 
-@pytest.mark.parametrize("servers", [(), (drafted(),), (drafted(), drafted(name="sglang:30001"))])
+GONE = Drafted(server=server("sglang:30009"), found=None, gone=True)
+CASES: list[tuple[Drafted, ...]] = [
+    *((), (drafted(),), (drafted(), drafted(name="sglang:30001"))),
+    *((GONE,), (GONE, drafted()), (Drafted(server=server(), found=None), drafted(argv=()))),
+]
+
+
+def each_example(text: str) -> list[str]:
+    """The file with one example, or one line of one, without its ``#``; one text for each."""
+    found = re.finditer(r"^#\[.*\n(?:#(?! ).*\n?)*|^#(?![ \[]).*\n", text, flags=re.MULTILINE)
+    return [text[: hit.start()] + with_examples(hit[0]) + text[hit.end() :] for hit in found]
+
+
+@pytest.mark.parametrize("servers", CASES)
+def test_each_example_in_it_passes_the_check_when_its_hash_alone_is_taken_off(
+    servers: tuple[Drafted, ...],
+) -> None:
+    examples = each_example(text_of(*servers))
+    assert len(examples) > 5
+    for text in examples:
+        loading.parse(text)
+
+
+@pytest.mark.parametrize("servers", CASES)
 def test_every_example_in_it_passes_the_check_once_its_hash_is_taken_off(
     servers: tuple[Drafted, ...],
 ) -> None:
     profile = loading.parse(with_examples(text_of(*servers)))
-    assert profile.variants
+    assert bool(profile.variants) == any(one.found and one.found.launch.argv for one in servers)
     assert profile.benchmarks
     assert profile.runbooks
     assert profile.notify
@@ -110,8 +134,31 @@ def test_every_example_in_it_passes_the_check_once_its_hash_is_taken_off(
 def test_a_server_whose_command_line_is_unknown_is_an_example_to_fill_in(one: Drafted) -> None:
     text = text_of(one)
     assert not loading.parse(text).servers
-    assert "could not be read" in text
+    assert "# Not here: how it was started: its command line " in text
     assert loading.parse(with_examples(text)).servers["main"].engine == "sglang"
+
+
+def test_a_server_that_was_being_restarted_just_then_has_ended_and_did_not_crash() -> None:
+    text = text_of(GONE)
+    assert "# sglang:30009 · had ended" in text
+    assert (
+        "# Not here: how it was started: its main process had ended\n# Write this anew once it runs" in text
+    )
+    assert not re.search(r"crashed|sudo|pid", text)
+
+
+def test_examples_name_a_server_of_the_file_and_say_which_where_several_run() -> None:
+    text = text_of(GONE, drafted())
+    assert '#server = "sglang-30000"' in text
+    assert text.count("--server sglang-30000") == 2
+    assert "--server" not in text_of(drafted())
+
+
+def test_what_a_dead_server_left_is_told_where_none_runs() -> None:
+    left = msgspec.structs.replace(server(), gone_at=5.0, processes=2)
+    text = draft(msgspec.structs.replace(state(), servers=(left,)), "root@gpubox", (), "2026-11-02")
+    assert "No server ran" in text
+    assert "# Processes of one that had ended, sglang:30000, were left." in text
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.keeping import document, history, tell
+from specdash.commands.keeping import document, history, kept_under, tell
 from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
@@ -79,7 +79,8 @@ def _chosen(
         named = {run.id: run for word in words for run in kept.find(word)}
         wanted = kept.find(baseline) if baseline is not None else ()
     chosen = {run.id: run for run in (*named.values(), *wanted)} if words else {r.id: r for r in everything}
-    where = host or (None if words else max(everything, key=lambda run: run.at).host)
+    newest = max(everything, key=lambda run: (not run.claimed, run.at))
+    where = kept_under(host) if host else (None if words else newest.host)
     found = tuple(run for run in chosen.values() if where in (None, run.host))
     if not found:
         raise SpecdashError(f"no run of {where}", "specdash runs lists what was kept")

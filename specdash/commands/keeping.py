@@ -36,6 +36,14 @@ def history() -> Iterator[Runs]:
         click.echo(f"run {number} is damaged: specdash runs delete {number} takes it away", err=True)
 
 
+def kept_under(host: str) -> str:
+    """What runs of a host are kept under: its target, where the profile names it. Raises ``ProfileError``."""
+    from specdash.profile.loading import load
+
+    named = None if "://" in host else load().host_of(host)
+    return named[1].target if named is not None else host
+
+
 def word(text: str) -> str:
     """A name as it may be kept: one line, something in it. Raises ``BadParameter``."""
     name = clean_line(" ".join(text.split()))

@@ -14,7 +14,7 @@ import click
 
 from specdash.commands.acting import say
 from specdash.commands.folding import columns
-from specdash.commands.keeping import document, history, tell, word, write
+from specdash.commands.keeping import document, history, kept_under, tell, word, write
 from specdash.commands.numbers import Number
 from specdash.sanitise import clean_line
 
@@ -46,7 +46,7 @@ def command(ctx: click.Context, host: str | None, tag: str | None, as_json: bool
     if ctx.invoked_subcommand is not None:
         return
     with history() as kept:
-        found = kept.all(host=host, tag=tag)
+        found = kept.all(host=kept_under(host) if host else None, tag=tag)
     if as_json:
         document({"runs": [_plain(run) for run in found]})
     elif not found:
@@ -197,7 +197,7 @@ def claim(host: str, tok_s: float, variant: str, like: int | None, on: Any) -> N
     """
     from specdash.bench.claims import claim as claimed
 
-    name = clean_line(host).strip()
+    name = kept_under(clean_line(host).strip())
     if not name:
         raise click.BadParameter("a host or a URL is needed", param_hint="TARGET")
     if on is not None and (on.year < EARLIEST or on.timestamp() > time.time()):

@@ -158,6 +158,24 @@ def test_a_claim_is_held_against_what_was_measured(say: Say) -> None:
 
 
 @pytest.mark.usefixtures("kept")
+def test_a_host_of_the_profile_is_the_one_whose_runs_were_kept(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("specdash.toml").write_text('schema = 1\n[hosts.box]\ntarget = "gpubox"\n', encoding="utf-8")
+    assert say("runs", "claim", "box", "94", "--like", "1")[0] == 0
+    assert "not reproduced: outside 81.1–83.7" in say("compare", "--host", "box")[1]
+    assert len(say("runs", "--host", "box")[1].splitlines()) == 12
+    assert say("runs", "--host", "gpubox")[1] == say("runs", "--host", "box")[1]
+
+
+@pytest.mark.usefixtures("kept")
+def test_a_claim_alone_makes_no_host_the_one_that_was_measured_last(say: Say) -> None:
+    assert say("runs", "claim", "elsewhere", "94")[0] == 0
+    assert "slower" in say("compare")[1]
+
+
+@pytest.mark.usefixtures("kept")
 def test_figures_of_a_simulated_host_are_named_so_where_they_are_compared(say: Say) -> None:
     assert "SIMULATED" not in say("compare")[2]
     say("runs", "tag", "simulated", "2")

@@ -167,7 +167,7 @@ async def confirm(plan: Plan, *, yes: bool) -> None:
     if not terminal:
         if yes:
             raise Refused(f"{needed.why}: its name must be typed on a terminal", f"or --force {needed.key}")
-        raise Refused(f"{plan.kind} was not confirmed", "--yes does it without asking")
+        raise Refused(f"{plan.kind} was not confirmed", f"--yes --force {needed.key} does it without asking")
     say(f"{clean_line(needed.why)}")
     answer = await ask(f"type {needed.word} to go on")
     if (answer or "").strip() != needed.word:

@@ -64,6 +64,8 @@ async def test_yes_does_not_stand_for_a_name_that_must_be_typed(monkeypatch: pyt
     assert str(refused.value) == (
         "gpubox is marked production: its name must be typed on a terminal (or --force production)"
     )
+    with pytest.raises(Refused, match=r"was not confirmed \(--yes --force production does it"):
+        await carrying.confirm(typed, yes=False)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ replace = msgspec.structs.replace
 def take_processes(memory: Memory, frame: Processes) -> Memory:
     """The process table: which servers there are, and what has become of those that were."""
     table = {process.pid: process for process in frame.list}
-    families = discover(frame.list, memory.rules.titles)
+    families = discover(frame.list, memory.rules.titles, _seen(memory.servers))
     known = {server.key: server for server in memory.servers}
     servers: list[ServerMemory] = []
     adopted: set[str] = set()
@@ -61,6 +61,17 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
     }
     picture = replace(memory.picture, processes_at=frame.at, processes_denied=frame.denied)
     return replace(memory, processes=table, servers=tuple(servers), cards=cards, picture=picture)
+
+
+def _seen(servers: tuple[ServerMemory, ...]) -> dict[tuple[int, int], str]:
+    """Whose the processes are that were seen with their main process: they stay its own when it is gone."""
+    return {
+        (process.pid, process.start): server.key
+        for server in servers
+        if not server.family.orphaned
+        for process in server.family.members
+        if process.pid not in server.family.unsure
+    }
 
 
 def _kept(gone: list[ServerMemory], memory: Memory) -> list[ServerMemory]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TypeAlias
 
 import msgspec
 
@@ -43,6 +45,8 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
     """pid → rank name of the workers, the main process among them where it does the work itself."""
     orphaned: bool = False
     """The main process is gone and the workers live on."""
+    unsure: frozenset[int] = frozenset()
+    """Members that may as well be of a server that died beside it: no ranks, so no plan is made of them."""
 
     @property
     def has_maker(self) -> bool:
@@ -50,7 +54,7 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         everybody = (self.main, *self.members)
         pids = {process.pid for process in everybody}
         tops = (process for process in everybody if process.ppid not in pids)
-        return all(process.maker is not None and process.maker not in SHELLS for process in tops)
+        return all(map(_has_maker, tops))
 
     @property
     def key(self) -> str:
@@ -58,7 +62,13 @@ class Family(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.main.pid}:{self.main.start}"
 
 
-def discover(table: Sequence[Process], engines: Iterable[Titles]) -> tuple[Family, ...]:
+Seen: TypeAlias = Mapping[tuple[int, int], str]
+"""(pid, start) of a process → the key of the server that it was surely seen in."""
+
+
+def discover(
+    table: Sequence[Process], engines: Iterable[Titles], seen: Seen = MappingProxyType({})
+) -> tuple[Family, ...]:
     """Group the processes of a host into servers, oldest first."""
     families: list[Family] = []
     taken: set[int] = set()
@@ -67,14 +77,17 @@ def discover(table: Sequence[Process], engines: Iterable[Titles]) -> tuple[Famil
         by_parent.setdefault(process.ppid, []).append(process)
     for titles in engines:
         mains = [p for p in table if p.state != "Z" and titles.main.match(program(p.argv))]
-        mains = _without_copies(mains, table)
-        for main in mains:
-            members = _members(main, mains, titles, table, by_parent)
-            taken.update(p.pid for p in (main, *members))
-            families.append(_family(titles, main, members))
-        for left in _left_over(titles, table, taken):
-            taken.update(p.pid for p in left)
-            families.append(_family(titles, left[0], tuple(left[1:]), orphaned=True))
+        below = [(main, _descendants(main, by_parent)) for main in _without_copies(mains, table)]
+        taken.update(p.pid for main, members in below for p in (main, *members))
+        lost = {p.pid: p for p in table if p.pid not in taken and _is_member(titles, p)}
+        homes = {pid: _home(_top(process, lost), below, titles, seen) for pid, process in lost.items()}
+        for main, members in below:
+            back = [lost[pid] for pid, (home, _) in homes.items() if home is main]
+            unsure = frozenset(p.pid for p in back if not homes[p.pid][1])
+            families.append(_family(titles, main, [*members, *back], unsure=unsure))
+        left_over = _left_over([lost[pid] for pid, (home, _) in homes.items() if home is None], seen)
+        families += [_family(titles, left[0], left[1:], orphaned=True) for left in left_over]
+        taken.update(lost)
     return tuple(sorted(families, key=lambda family: (family.main.started, family.main.pid)))
 
 
@@ -94,14 +107,7 @@ def _without_copies(mains: list[Process], table: Sequence[Process]) -> list[Proc
     return [process for process in mains if not has_main_above(process.pid)]
 
 
-def _members(
-    main: Process,
-    mains: list[Process],
-    titles: Titles,
-    table: Sequence[Process],
-    by_parent: Mapping[int, list[Process]],
-) -> tuple[Process, ...]:
-    """Descendants, and processes of the same session that carry the engine's titles."""
+def _descendants(main: Process, by_parent: Mapping[int, list[Process]]) -> list[Process]:
     found: dict[int, Process] = {}
     todo = [main.pid]
     while todo:
@@ -109,38 +115,94 @@ def _members(
             if child.pid not in found and child.pid != main.pid:
                 found[child.pid] = child
                 todo.append(child.pid)
-    alone_in_session = sum(other.sid == main.sid for other in mains) == 1
-    if main.sid and alone_in_session:
-        for process in table:
-            if process.sid == main.sid and process.pid != main.pid and _is_member(titles, process):
-                found.setdefault(process.pid, process)
-    return tuple(sorted(found.values(), key=lambda process: process.pid))
+    return list(found.values())
 
 
-def _left_over(titles: Titles, table: Sequence[Process], taken: set[int]) -> list[list[Process]]:
-    """Workers without a main process, one list for each session they came from."""
-    sessions: dict[int, list[Process]] = {}
-    for process in table:
-        if process.pid not in taken and process.state != "Z" and _is_member(titles, process):
-            sessions.setdefault(process.sid or process.pid, []).append(process)
-    return [sorted(left, key=lambda p: (p.started, p.pid)) for left in sessions.values()]
+def _top(process: Process, lost: Mapping[int, Process]) -> Process:
+    """The one whose parent is gone: a worker goes where the engine core above it goes."""
+    passed: set[int] = set()
+    while process.ppid in lost and process.pid not in passed:
+        passed.add(process.pid)
+        process = lost[process.ppid]
+    return process
+
+
+def _home(
+    top: Process, below: Sequence[tuple[Process, Sequence[Process]]], titles: Titles, seen: Seen
+) -> tuple[Process | None, bool]:
+    """The living server to which a worker in nobody's tree belongs, and whether that is sure.
+
+    Servers that were started from one shell or script share its session, in a script its group, too. So a
+    worker there may be what another server left behind when it died.
+    """
+    before = seen.get((top.pid, top.start))
+    if before is not None:
+        return next((main for main, _ in below if f"{main.pid}:{main.start}" == before), None), True
+    for main, _ in below:
+        if main.pid in (top.sid, top.pgid):
+            return main, True  # whoever is in the session or group that it leads descends from it
+    may_be = [
+        main
+        for main, members in below
+        if (main.sid, main.pgid) == (top.sid, top.pgid)  # another group of a shell is another job
+        and top.sid
+        and main.start <= top.start  # who is older descends from somebody else
+        and (main.out == top.out or None in (main.out, top.out))  # they inherit where it writes
+        and not _has_maker(top)
+        and not any(_is_member(titles, p) for p in members)  # none that has its workers has lost them
+    ]
+    return (may_be[0], False) if len(may_be) == 1 else (None, True)
+
+
+def _left_over(lost: Sequence[Process], seen: Seen) -> list[list[Process]]:
+    """Workers without a main process, one list for each server that they are of.
+
+    Another group is another job of the shell, whoever writes elsewhere is of another server, and what lives
+    below somebody's own program is that one's.
+    """
+    servers: dict[object, list[Process]] = {}
+    homes: dict[int, object] = {}
+    places: dict[object, object] = {}
+    for process in sorted((p for p in lost if p.state != "Z"), key=lambda p: (p.started, p.pid)):
+        maker = process.ppid if _has_maker(process) else None
+        place = (process.sid or process.pid, process.pgid, process.out, maker)
+        known = homes.get(process.ppid) or seen.get((process.pid, process.start))
+        home = homes[process.pid] = known or places.get(place) or place
+        places.setdefault(place, home)
+        servers.setdefault(home, []).append(process)
+    return list(servers.values())
+
+
+def _has_maker(process: Process) -> bool:
+    """Who started it lives: its parent is of its session, and none that takes in whoever is left behind."""
+    return process.maker is not None and process.maker not in SHELLS
 
 
 def _is_member(titles: Titles, process: Process) -> bool:
     return bool(process.argv) and bool(titles.member.search(process.argv[0]))
 
 
-def _family(titles: Titles, main: Process, members: tuple[Process, ...], *, orphaned: bool = False) -> Family:
+def _family(
+    titles: Titles,
+    main: Process,
+    members: Sequence[Process],
+    *,
+    orphaned: bool = False,
+    unsure: frozenset[int] = frozenset(),
+) -> Family:
+    members = tuple(members if orphaned else sorted(members, key=lambda process: process.pid))
     ranks: dict[int, str] = {}
     parents = {process.pid: process.ppid for process in (main, *members)}
     for process in (main, *members):
         match = titles.rank.search(process.argv[0]) if process.argv else None
-        if match:
+        if match and process.pid not in unsure:
             ranks[process.pid] = _rank_name(match.groupdict().get("rank") or "")
     # vLLM's engine core computes itself where it has no workers; where it has, they are the ranks.
     bosses = {parents.get(pid) for pid in ranks}
     workers = {pid: name for pid, name in ranks.items() if pid not in bosses}
-    return Family(engine=titles.engine, main=main, members=members, ranks=workers, orphaned=orphaned)
+    return Family(
+        engine=titles.engine, main=main, members=members, ranks=workers, orphaned=orphaned, unsure=unsure
+    )
 
 
 def _rank_name(text: str) -> str:

@@ -279,6 +279,7 @@ def test_the_key_that_starts_it_again_is_named_only_where_its_start_is_known() -
         shown = panel_for(states.no_server(), None, acts=True, starts=starts)
         assert shown is not None
         assert f"R   starts {words}" in lines(shown.rows(200))
+        assert "server.restart" in shown.keys, "what the panel offers stands at the foot, however narrow"
 
 
 def test_what_was_left_behind_is_not_called_the_cause_of_a_crash() -> None:

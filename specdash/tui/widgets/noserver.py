@@ -36,15 +36,15 @@ def no_server(state: HostState, *, acts: bool = False, starts: Known | None = "s
                 f"{who} could not be read: connect as their user or as root to see them.", width, "dim"
             )
         out += _notes(state, width)
-        hands = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
+        clean = key_rows(("gpu.clean", "looks who holds it, and ends that")) if acts and held else []
         last = "starts the server of the profile" if starts == "profile" else "starts the last one again"
         again = key_rows(("server.restart", last)) if acts and starts else []
-        return [*out, (), *hands, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
+        return [*out, (), *clean, *again, *key_rows(("conn.retry", "looks again now"), ("quit", "quits"))]
 
     held = [words for gpu in state.gpus if (words := _left_behind(gpu))]
-    keys = ("gpu.clean",) if acts and held else ()
+    hands = [id_ for id_, wanted in (("gpu.clean", held), ("server.restart", starts)) if acts and wanted]
     title = row(Span("no inference server is running here", "strong"))
-    return Panel(title, rows, keys=(*keys, "conn.retry"))
+    return Panel(title, rows, keys=(*hands, "conn.retry"))
 
 
 def _left_behind(gpu: Gpu) -> str:

@@ -22,7 +22,7 @@ MOST_ITEMS: Final = 1024
 MOST_MILESTONES: Final = 10_000
 """No log can make us hold more: beyond that, what is new is not written down."""
 
-_WHOLE_SERVER: Final[frozenset[Phase]] = frozenset({"boot", "warmup", "serving"})
+WHOLE_SERVER: Final[frozenset[Phase]] = frozenset({"boot", "warmup", "serving"})
 """Phases that a draft model has no part of its own in."""
 
 
@@ -111,7 +111,7 @@ class Checklist:
         self, event: Happening, phase: Phase, part: Part | None, rank: str | None, *, draft: bool = False
     ) -> Role:
         """Whose milestone this is, by order: a rank's first is the target's, the next the draft's."""
-        if phase in _WHOLE_SERVER:
+        if phase in WHOLE_SERVER:
             return "target"
         target = self.items.get(("target", phase, part, rank))
         other = self.items.get(("draft", phase, part, rank))

@@ -7,12 +7,13 @@ import msgspec
 from specdash.monitor.address import address
 from specdash.monitor.alerts import unseen
 from specdash.monitor.commandline import given, launch_facts
+from specdash.monitor.durations import ready_after
 from specdash.monitor.judge import ALONE, judge
 from specdash.monitor.lamps import lamps
 from specdash.monitor.learning import seen_ready, time_left, time_spent
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Around, Rules, ServerMemory
-from specdash.monitor.rail import Drawn, draw, ready_after
+from specdash.monitor.rail import Drawn, draw
 from specdash.monitor.serverparts import Figures, RailItem, Rank
 from specdash.monitor.state import Gpu, Server
 from specdash.monitor.truth import crashed_at, sentence
@@ -41,7 +42,7 @@ def paint(
     serves = judgement.state in ("ready", "degraded")
     lit, ready_at = lamps(memory, port, asks=around.asks, serves=serves), seen_ready(memory.course)
     ended = "stopped" if unseen(judgement.verdict) else judgement.state
-    drawn = draw(before, reading, ended, learned, _skipped(memory))
+    drawn = draw(before, reading, ended, learned, _skipped(memory), family.main.started)
     fell_at = crashed_at(memory, judgement.state, judgement.verdict, judged_at)
     server = Server(
         key=memory.key,

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
-from specdash.monitor.documents import Milestone, Progress
+from specdash.monitor.documents import Progress
+from specdash.monitor.durations import Group, first_line, groups, took
 from specdash.monitor.limits import Learned
-from specdash.monitor.logtime import between
-from specdash.monitor.milestones import Item, ItemKey, rank_order
+from specdash.monitor.milestones import WHOLE_SERVER, Item, ItemKey, rank_order
 from specdash.monitor.reading import LogReading
 from specdash.monitor.serverparts import Check, Mark, RailItem, Step
-from specdash.monitor.words import PHASE_TITLES, Part, Phase, Role, State
+from specdash.monitor.words import PHASE_TITLES, Phase, State
 
-_UNTIL_PASSED: frozenset[Phase] = frozenset({"dist_init", "compile", "capture", "warmup"})
+_UNTIL_PASSED: frozenset[Phase] = frozenset({"boot", "dist_init", "compile", "capture", "warmup"})
 """Expected, unless the grammar calls them optional, and left out of the rail where a start went on without
-them (one rank, eager mode, ``--skip-server-warmup``)."""
+them (one rank, eager mode, ``--skip-server-warmup``), or came to us later."""
 
 
 _BROKEN: frozenset[State] = frozenset({"crashed", "stalled"})
@@ -44,18 +44,20 @@ def draw(
     state: State,
     learned: Learned | None,
     skipped: frozenset[Phase] = frozenset(),
+    started: float | None = None,
 ) -> Drawn:
     """Rail and steps of this reading; those from before where nothing in them can have changed.
 
     ``skipped``: phases that its command line leaves out; the log tells the same, some seconds later.
+    ``started``: when its process did.
     """
     skipped |= reading.skipped
     rest = (reading.grammar, reading.phase, skipped, reading.progress, state, learned)
     if before is not None and before.items is reading.items and before.rest == rest:
         return before
     return Drawn(
-        rail=rail(reading, state, learned, skipped),
-        steps=steps(reading, state),
+        rail=rail(reading, state, learned, skipped, started),
+        steps=steps(reading, state, started),
         checks=checks(reading.items),
         items=reading.items,
         rest=rest,
@@ -67,6 +69,7 @@ def rail(
     state: State,
     learned: Learned | None = None,
     skipped: frozenset[Phase] = frozenset(),
+    started: float | None = None,
 ) -> tuple[RailItem, ...]:
     """The phases of this start in their order, each done, at work, failed, not seen or still to come."""
     spec = reading.grammar.spec
@@ -74,12 +77,15 @@ def rail(
     by_phase: dict[Phase, dict[ItemKey, Item]] = {}
     for key, item in reading.items.items():
         by_phase.setdefault(key[1], {})[key] = item
+    lasted: dict[Phase, float] = {}
+    for (_, phase, _), seconds in took(reading, started).items():
+        lasted[phase] = lasted.get(phase, 0.0) + seconds
     shown = []
     for phase in spec.order:
         items = by_phase.get(phase, {})
         gone_by = phase in _UNTIL_PASSED and _passed(phase, reading, state)
-        if phase != "boot" and (items or not (gone_by or phase in left_out)):
-            shown.append(_rail_item(phase, items, reading, state, learned))
+        if items or not (gone_by or phase in left_out):
+            shown.append(_rail_item(phase, items, reading, state, learned, lasted.get(phase)))
     return tuple(shown)
 
 
@@ -96,13 +102,14 @@ def _rail_item(
     reading: LogReading,
     state: State,
     learned: Learned | None,
+    lasted: float | None,
 ) -> RailItem:
     mark = _mark(phase, items.values(), reading, state)
     return RailItem(
         phase=phase,
         mark=mark,
         title=PHASE_TITLES[phase],
-        took_s=_took(reading.milestones, phase) if mark == "done" else None,
+        took_s=lasted if mark == "done" else None,
         progress=_progress(phase, items.values(), reading) if mark in _OPEN else None,
         usual_s=learned.usual_s.get(phase) if learned else None,
         worst_s=learned.worst_s.get(phase) if learned else None,
@@ -143,35 +150,17 @@ def _counter(items: Iterable[Item]) -> Progress | None:
     return Progress(done=item.done or 0, total=item.total or 0, unit=item.unit or "")
 
 
-def _took(
-    milestones: Iterable[Milestone], phase: Phase, role: Role | None = None, part: Part | None = None
-) -> float | None:
-    """By the log's own clock: first rank's begin to last rank's end, added up over roles and parts."""
-    spans: dict[tuple[Role, Part | None], list[str | None]] = {}
-    for milestone in milestones:
-        group = (milestone.role, milestone.part)
-        if milestone.phase != phase or (role and group != (role, part)):
-            continue
-        if milestone.event == "begin":
-            spans.setdefault(group, [milestone.time, None])
-        elif milestone.event == "end" and group in spans:
-            spans[group][1] = milestone.time
-    took = [between(begin, end) for begin, end in spans.values()]
-    known = [seconds for seconds in took if seconds is not None]
-    return sum(known) if known else None
+def steps(reading: LogReading, state: State, started: float | None = None) -> tuple[Step, ...]:
+    """The milestones of this start as a list that ticks itself, in the order in which they began.
 
-
-def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
-    """The milestones of this start as a list that ticks itself, in the order in which they began."""
-    groups: dict[tuple[Role, Phase, Part | None], list[Item]] = {}
-    for (role, phase, part, _rank), item in reading.items.items():
-        groups.setdefault((role, phase, part), []).append(item)
-    several_roles = any(role == "draft" for role, _, _ in groups)
-    ordered = sorted(groups.items(), key=lambda entry: _first_line(entry[1]))
+    ``started``: when its process did, where that is known.
+    """
+    ordered, lasted = groups(reading.items), took(reading, started)
+    several_roles = any(role == "draft" for (role, _, _), _ in ordered)
     shown = [
-        _step(key, items, reading, state, several_roles=several_roles)
+        _step(key, items, state, lasted.get(key), several_roles=several_roles)
         for key, items in ordered
-        if key[1] not in ("boot", "serving")
+        if key[1] != "serving"
     ]
     was_ready = state in ("ready", "degraded") or reading.ready_line is not None
     ready = Step(title="ready", mark="done" if was_ready else "pending")
@@ -185,7 +174,7 @@ def steps(reading: LogReading, state: State) -> tuple[Step, ...]:
 
 def _over_at(shown: list[Step], phase: Phase | None, mark: Mark) -> list[Step]:
     """The phase that the rail marks so is marked here, too: at its newest step, if none is open."""
-    if phase is None or phase == "boot":
+    if phase is None:
         return shown
     here = [at for at, step in enumerate(shown) if step.phase == phase]
     if not here:
@@ -197,7 +186,7 @@ def _over_at(shown: list[Step], phase: Phase | None, mark: Mark) -> list[Step]:
 
 def checks(items: Mapping[ItemKey, Item]) -> tuple[Check, ...]:
     """Everything that was begun or ended, in the order in which it began."""
-    ordered = sorted(items.items(), key=lambda entry: (_first_line([entry[1]]), rank_order(entry[0][3])))
+    ordered = sorted(items.items(), key=lambda entry: (first_line([entry[1]]), rank_order(entry[0][3])))
     return tuple(
         Check(
             role=role,
@@ -218,18 +207,7 @@ def checks(items: Mapping[ItemKey, Item]) -> tuple[Check, ...]:
     )
 
 
-def _first_line(items: Iterable[Item]) -> int:
-    return min((item.begin_line or item.end_line or 0 for item in items), default=0)
-
-
-def _step(
-    key: tuple[Role, Phase, Part | None],
-    items: list[Item],
-    reading: LogReading,
-    state: State,
-    *,
-    several_roles: bool,
-) -> Step:
+def _step(key: Group, items: list[Item], state: State, lasted: float | None, *, several_roles: bool) -> Step:
     role, phase, part = key
     ended = sum(item.end_line is not None for item in items)
     open_now = ended < len(items)
@@ -243,26 +221,13 @@ def _step(
         detail = f"{ended} of {len(items)} ranks"
     if detail is None and mark == "reached":
         detail = "begun"
+    whose = role if several_roles and phase not in WHOLE_SERVER else None
     return Step(
-        title=" ".join(filter(None, (PHASE_TITLES[phase], role if several_roles else None, part))),
+        title=" ".join(filter(None, (PHASE_TITLES[phase], whose, part))),
         mark=mark,
         phase=phase,
         role=role,
         part=part,
-        took_s=_took(reading.milestones, phase, role, part) if mark == "done" else None,
+        took_s=lasted if mark == "done" else None,
         detail=detail,
     )
-
-
-def ready_after(reading: LogReading, started_at: float, ready_at: float | None) -> float | None:
-    """How long this start took; None before it is ready, or where neither clock tells.
-
-    ``ready_at``: when its ready line was seen to come; None: it was there when we came.
-    """
-    if not any(key[1] == "serving" for key in reading.items) or reading.state != "ready":
-        return None
-    if ready_at is not None:
-        return ready_at - started_at
-    stamps = [milestone.time for milestone in reading.milestones if milestone.time]
-    serving = [m.time for m in reading.milestones if m.phase == "serving" and m.event == "begin"]
-    return between(stamps[0], serving[-1]) if stamps and serving else None

@@ -172,7 +172,7 @@ def test_the_rail_says_how_long_the_phase_at_work_has_lasted_while_the_server_li
         return {item.phase: item.took_s for item in only_server(memory).rail if item.mark != "pending"}
 
     memory = watched(*WATCHED[:2])
-    assert lasted(run(tick(30.0), memory=memory)) == {"dist_init": None, "weights": 20}, "nothing was learnt"
+    assert lasted(run(tick(30.0), memory=memory)) == {"boot": 5, "dist_init": 5, "weights": 20}
     dead = run(processes(40.0), processes(42.0), tick(300.0), memory=memory)
     assert lasted(dead)["weights"] is None, "it does not go on"
 

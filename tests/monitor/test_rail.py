@@ -22,7 +22,7 @@ def begun(text: str = ARGS, *flags: str) -> Memory:
 
 def test_the_phases_that_come_are_there_from_the_first_line_on() -> None:
     first = list(marks(begun()))
-    assert first == ["dist", "weights", "kv", "graphs", "warm-up", "serving"]
+    assert first == ["boot", "dist", "weights", "kv", "graphs", "warm-up", "serving"]
     assert list(marks(begun(ARGS + DIST + WEIGHTS))) == first, "nothing is pushed aside when it begins"
 
 
@@ -31,7 +31,7 @@ def test_what_the_command_line_leaves_out_is_never_shown() -> None:
     eager = (msgspec.structs.replace(family()[0], argv=(*family()[0].argv, "--enforce-eager")), *family()[1:])
     assert "graphs" not in marks(run(hello(), processes(1.0, *eager)))
     plain = marks(run(hello(), processes(1.0, *family())))
-    assert list(plain) == ["dist", "weights", "compile", "kv", "graphs", "warm-up", "serving"]
+    assert list(plain) == ["boot", "dist", "weights", "compile", "kv", "graphs", "warm-up", "serving"]
 
 
 def test_a_phase_that_a_server_must_have_passed_unseen_is_not_to_come() -> None:

@@ -73,9 +73,11 @@ class Clock:
         since = moment - shown
         return self._wall + boot - self._turns[0][0] + (since / speed if since > 0 else since)
 
-    def turn(self, speed: float) -> None:
-        """Let the clock turn at another speed, a quarter of a second from now."""
-        boot = self._boot() + self.NOTICE
+    def turn(self, speed: float, at: "float | None" = None) -> None:
+        """Let the clock turn at another speed: when it shows ``at``, or a quarter of a second from now."""
+        boot = self._boot()
+        ahead = 0.0 if at is None else (at - self._at(boot)) / self._turn(boot)[2]
+        boot += max(self.NOTICE, ahead)
         if speed == self._turns[-1][2]:
             return
         self._turns = [turn for turn in self._turns if turn[0] < boot]

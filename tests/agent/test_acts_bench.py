@@ -81,7 +81,7 @@ def test_the_key_comes_from_the_server_or_the_request_and_is_in_no_argument_file
 ) -> None:
     with MockServer("--ttft", "0", "--itl", "0", "--key", "s3cret-key") as server, Hands(place) as hands:
         env = {**os.environ, "SERVER_KEY": "an-old-key" if brought else "s3cret-key"}
-        with subprocess.Popen(["sleep", "60"], env=env) as sleeper:
+        with subprocess.Popen(["sleep", "600"], env=env) as sleeper:
             workload = {"url": server.url, "requests": 2, "output": 4, "key_env": "SERVER_KEY"}
             answer = hands.do("bench", workload=workload, server=f"{sleeper.pid}:1", **brought)
             said, _ = followed(hands, answer["token"])
@@ -93,7 +93,7 @@ def test_the_key_comes_from_the_server_or_the_request_and_is_in_no_argument_file
 
 
 def test_a_command_of_the_users_own_is_shown_live_and_its_number_is_taken(place: Path) -> None:
-    script = "import time\nprint('warming \\x1b[31mup')\ntime.sleep(0.2)\nprint('Throughput: 1,082.5 tok/s')"
+    script = "print('warming \\x1b[31mup'); print('Throughput: 1,082.5 tok/s')"
     with Hands(place) as hands:
         workload: dict[str, Any] = {"command": ["python3", "-c", script], "tok_s": r"Throughput:\s*([\d.,]+)"}
         said, _ = followed(hands, hands.do("bench", workload=workload)["token"])

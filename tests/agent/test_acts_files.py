@@ -76,7 +76,7 @@ def test_a_file_system_that_hangs_holds_no_request(
 
     def hanging(path: Any, *more: Any, **named: Any) -> os.stat_result:
         if str(path) == hangs:
-            answers.wait(10)
+            answers.wait(120)
         return stat(path, *more, **named)
 
     monkeypatch.setattr(files, "ANSWER_LIMIT", 0.1)

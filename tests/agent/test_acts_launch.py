@@ -233,7 +233,7 @@ def test_a_command_that_takes_too_long_is_ended_with_all_it_has_started(hands: H
         "    print('under way', flush=True)\n"
         "time.sleep(600)\n"
     )
-    done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=5)
+    done = hands.do("run", argv=[sys.executable, "-c", code], cwd="/", env={}, limit=10)
     assert (done["exit"], done["timed_out"], done["output"]) == (-9, True, "under way\n")
     assert [is_dead(int(pid)) for pid in told.read_text().split()] == [True, True]
 

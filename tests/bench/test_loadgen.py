@@ -79,7 +79,7 @@ def test_errors_are_counted_by_kind_and_are_no_latency(option: str, kind: str) -
 
 def test_a_request_that_never_ends_is_a_timeout_and_is_dropped_on_the_server() -> None:
     with MockServer("--ttft", "60") as server:
-        _, said, run = measured(server.url, concurrency=2, requests=2, output=8, timeout=0.2, counters=False)
+        _, said, run = measured(server.url, concurrency=2, requests=2, output=8, timeout=2.0, counters=False)
         stats = server.stats()
     assert dict(run.error_kinds) == {"timeout": 2}
     assert (stats["active"], stats["aborted"]) == (0, 2)

@@ -7,16 +7,27 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from specdash.remote.bootstrap import Bootstrap, Started, wait_for_magic
 from specdash.remote.errors import LinkError
 from specdash.remote.pipes import PipeChannel
+from tests.sim.guest import until
 
 
-async def start(boot: Bootstrap, before: str = "", path: Path | None = None, limit: float = 90.0) -> Started:
-    """Run the command as a remote login shell would: as one string, after ``before``."""
+async def start(
+    boot: Bootstrap,
+    before: str = "",
+    path: Path | None = None,
+    limit: float = 90.0,
+    said: Path | None = None,
+) -> Started:
+    """Run the command as a remote login shell would: as one string, after ``before``.
+
+    Where it leaves a file when it has spoken (``said``), nobody listens before.
+    """
     environment = dict(os.environ, PATH=str(path)) if path else None
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(
@@ -29,16 +40,16 @@ async def start(boot: Bootstrap, before: str = "", path: Path | None = None, lim
     )
     channel = PipeChannel(process)
     try:
+        if said is not None:
+            await asyncio.wait_for(until(said.exists), 60)
         return await wait_for_magic(channel, boot, "gpubox", limit)
     finally:
         await channel.close()
 
 
-async def refused(
-    boot: Bootstrap, before: str = "", path: Path | None = None, limit: float = 90.0
-) -> LinkError:
+async def refused(boot: Bootstrap, before: str = "", path: Path | None = None, **more: Any) -> LinkError:
     with pytest.raises(LinkError) as caught:
-        await start(boot, before, path, limit)
+        await start(boot, before, path, **more)
     return caught.value
 
 
@@ -144,10 +155,10 @@ async def test_a_shell_that_ends_first_is_explained_by_what_it_said(before: str,
     assert not error.retry
 
 
-async def test_a_shell_that_hangs_is_given_up_and_tried_again_later() -> None:
-    error = await refused(
-        Bootstrap(interpreters=HERE), "echo waiting for the licence server; sleep 300", limit=3.0
-    )
+async def test_a_shell_that_hangs_is_given_up_and_tried_again_later(tmp_path: Path) -> None:
+    said = tmp_path / "said"
+    before = f"echo waiting for the licence server; : >'{said}'; sleep 300"
+    error = await refused(Bootstrap(interpreters=HERE), before, limit=1.0, said=said)
     assert error.key == "ssh_slow_start"
     assert "it printed: waiting for the licence server" in error.message
     assert error.retry

@@ -69,7 +69,7 @@ async def test_a_kill_by_hand_in_another_terminal_completes_the_step_and_says_so
     host = _host()
     anna = Anna(never=True, when_asked=lambda: bury(host))
     room = Room(host, tmp_path, anna)
-    run = await asyncio.wait_for(room.carry(room.new(KILL)), 10)
+    run = await asyncio.wait_for(room.carry(room.new(KILL)), 60)
     assert states_of(run) == ["done"]
     assert "and not by this runbook" in seen(run, 0)[0]
     assert host.effects == []
@@ -141,7 +141,7 @@ async def test_a_failed_kill_is_done_once_somebody_has_freed_the_cards(tmp_path:
     anna = Anna()
     anna.when_asked = lambda: host.procs.pop(900) if anna.plans and not host.lives(100) else None
     room = Room(host, tmp_path, anna)
-    run = await asyncio.wait_for(room.carry(room.new(KILL)), 10)
+    run = await asyncio.wait_for(room.carry(room.new(KILL)), 60)
     assert states_of(run) == ["done"]
     assert "not clean: GPU 1" in seen(run, 0)[0]
     assert "not by this runbook" not in " ".join(seen(run, 0))
@@ -366,7 +366,7 @@ async def test_decisions_from_a_later_command_go_on_with_the_run(tmp_path: Path)
     room = Room(host, tmp_path, Anna(when_asked=asked.release))
     carrying = asyncio.ensure_future(room.carry(room.new(RUN, READY)))
     for _ in ("may it run?", "it has failed: what now?"):
-        await asyncio.wait_for(asked.acquire(), 10)
+        await asyncio.wait_for(asked.acquire(), 60)
     carrying.cancel()
     await asyncio.gather(carrying, return_exceptions=True)
     host.managers["ls /tmp"] = lambda _: 0

@@ -8,6 +8,7 @@ import json
 import re
 import secrets
 from collections.abc import AsyncIterator, Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -105,8 +106,8 @@ async def agent(sim: Simulation, *, watch: bool = True) -> AsyncIterator[Guest]:
             await process.wait()
 
 
-def turn(sim: Simulation, speed: float) -> None:
-    """Let the host's clock turn at another speed; for servers that start later, too.
+def turn(sim: Simulation, speed: float, at: float | None = None) -> None:
+    """Let the host's clock turn at another speed (when it shows ``at``); for servers that start later, too.
 
     What is to be met under way is met at leisure, and the rest is not waited for.
     """
@@ -114,7 +115,7 @@ def turn(sim: Simulation, speed: float) -> None:
     beside = sim.folder / "host.new"
     beside.write_text(json.dumps({**about, "speed": speed}))
     beside.replace(sim.folder / "host.json")
-    Clock(sim.folder).turn(speed)
+    Clock(sim.folder).turn(speed, at)
 
 
 def http(sim: Simulation) -> httpx.AsyncClient:
@@ -132,6 +133,13 @@ def records(log: Path) -> list[tuple[str, str]]:
             if match:
                 found.append((match[2] or "", match[3]))
     return found
+
+
+def written_at(log: Path, words: str) -> float:
+    """The moment, by the host's clock, of the first record that begins with these words."""
+    found = map(PREFIX.match, log.read_bytes().decode().split("\n"))
+    stamp = next(match[1] for match in found if match and match[3].startswith(words))
+    return datetime.strptime(f"{stamp} +0000", "%Y-%m-%d %H:%M:%S %z").timestamp()
 
 
 def title(pid: int) -> str:

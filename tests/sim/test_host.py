@@ -13,7 +13,7 @@ import pytest
 from specdash.monitor import frames
 from specdash.sim.folder import BENCHMARK_BYTES
 from specdash.sim.simulate import simulate
-from tests.sim.guest import agent, http, members, pid_of, records, ssh, title, turn, until
+from tests.sim.guest import agent, http, members, pid_of, records, ssh, title, turn, until, written_at
 
 pytestmark = pytest.mark.skipif(
     not sys.platform.startswith("linux") or shutil.which("ssh") is None,
@@ -71,8 +71,9 @@ async def test_a_healthy_start_refuses_then_answers_503_then_200_and_serves() ->
     async with simulate("healthy", speed=100, serving_speed=100) as sim, http(sim) as client:
         with pytest.raises(httpx.ConnectError):
             await client.get("/health")
-        await until(lambda: "Load weight end" in sim.log.read_text())
-        turn(sim, 12)  # the port is open for two seconds before it serves
+        await until(lambda: "Load weight begin" in sim.log.read_text())
+        # The port opens 1264 s later and serves after 25 more: then the clock goes so slowly that it is seen.
+        turn(sim, 4, at=written_at(sim.log, "Load weight begin") + 1240)
         while 200 not in seen:
             try:
                 answer: str | int = (await client.get("/health")).status_code

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from specdash.errors import SpecdashError
 from specdash.intake.rules import default_rules
 from specdash.monitor.commandline import launch_facts
-from specdash.monitor.state import Server
+from specdash.monitor.naming import host_in_full
+from specdash.monitor.state import HostState, Server
 from specdash.profile.document import Profile
 from specdash.profile.document import Server as ProfileServer
 from specdash.sanitise import clean_line
@@ -121,6 +122,21 @@ def some(names: Collection[str]) -> str:
 def absent(wanted: Wanted, servers: Collection[Server]) -> str:
     """None of these is meant: which there are."""
     return f"no server {wanted} here: {some([server.name for server in servers]) or 'none runs'}"
+
+
+def absent_of(wanted: Wanted, states: Sequence[HostState]) -> str:
+    """The same of several hosts, by their names."""
+    if len(states) == 1:
+        return absent(wanted, states[0].servers)
+    there = (
+        f"{host_in_full(state)}: {some([one.name for one in state.servers]) or _none(state)}"
+        for state in states
+    )
+    return f"no server {wanted} on any host; {'; '.join(there)}"
+
+
+def _none(state: HostState) -> str:
+    return "not seen" if state.processes_at is None else "none runs"
 
 
 def choose(servers: Sequence[Server], wanted: Wanted | None) -> Server:

@@ -34,6 +34,8 @@ class Scene(NamedTuple):
     """Those of the profile that a restart can take."""
     compared: bool = False
     """The comparison was looked at."""
+    covered: bool = False
+    """Something lies over the dashboard."""
 
 
 def next_step(scene: Scene) -> Row:
@@ -73,7 +75,9 @@ def _serving(scene: Scene, server: Server) -> Row:
         return _line("server.restart", f", the button {other}, then Restart: is {other} faster?")
     if len(scene.measured) > 1 and not scene.compared:
         return _line("pane.compare", f" compares {' and '.join(sorted(scene.measured))}")
-    return _line("quit", " leaves. That was the story; yours: specdash connect root@YOUR-HOST")
+    if scene.covered:
+        return _line("quit", " closes this: look at what differs first")
+    return _line("quit", " quits. That was the story; yours: specdash connect root@YOUR-HOST")
 
 
 def _line(id_: str, words: str, before: str = "") -> Row:
@@ -107,6 +111,7 @@ class Story:
             void=board.measuring.void,
             variants=operations.variants if operations is not None else (),
             compared=board.measuring.compared,
+            covered=board.covered,
         )
         return _fitting(next_step(scene), board.size.width - 2) or told
 

@@ -12,6 +12,7 @@ from textual.widgets import Button
 
 from specdash.tui.screens.choosing import ChoiceDialog
 from specdash.tui.screens.dialogs import ConfirmDialog, NoticeDialog
+from specdash.tui.widgets.footer import KeyLine
 from tests.tui import fakes, sheets, states
 from tests.tui.conftest import Make
 from tests.tui.reading import screen_lines, screen_text, settle
@@ -30,7 +31,7 @@ async def test_a_sheet_that_is_longer_than_the_screen_says_how_much_is_to_come(
         await pilot.press(key)
         await settle(pilot)
         before = screen_text(app)
-        assert "more lines · esc leaves" in before
+        assert "more lines · q or esc closes" in before
         await pilot.press("j")
         await settle(pilot)
         assert screen_text(app) != before
@@ -78,3 +79,18 @@ async def test_the_buttons_of_a_long_question_are_on_a_small_screen(
         await settle(pilot)
         assert "line 19" in screen_text(app)
         assert "more line" not in screen_text(app)
+
+
+async def test_the_last_line_says_what_q_does_in_each_place(make_app: Make) -> None:
+    app = make_app(fakes.source(states.serving()))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        keys = app.board.query_one(KeyLine)
+        assert keys.shown.rstrip().endswith("q quit")
+        for opens, does in (("question_mark", "q close"), ("o", "q close"), ("z", "q back")):
+            await pilot.press(opens)
+            await settle(pilot)
+            assert keys.shown.rstrip().endswith(does), opens
+            await pilot.press("q")
+            await settle(pilot)
+            assert keys.shown.rstrip().endswith("q quit"), opens

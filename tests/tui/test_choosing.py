@@ -106,3 +106,28 @@ async def test_a_server_asked_for_that_is_not_there_is_told_with_those_that_are(
         await settle(pilot)
         assert "▸vllm:8000" in screen_text(app)
         assert "no server" not in screen_text(app)
+
+
+async def test_a_server_asked_for_is_looked_for_on_every_host() -> None:
+    two, other = states.two_servers(), msgspec.structs.replace(states.no_server(), target="root@dgx2")
+    for hosts in ((two, other), (other, two)):
+        app = SpecdashApp([fakes.source(host) for host in hosts], prefer=Wanted("8000"))
+        async with app.run_test(size=(120, 40)) as pilot:
+            board = await settle(pilot)
+            assert board.server is not None
+            assert (board.server.name, board.state.target) == ("vllm:8000", two.target)
+
+
+async def test_it_is_missed_when_every_host_was_looked_at_and_told_with_what_runs_on_each() -> None:
+    two = states.two_servers()
+    coming = msgspec.structs.replace(states.connecting(), target="root@dgx2")
+    late = fakes.source(coming)
+    app = SpecdashApp([fakes.source(two), late], prefer=Wanted("sglang:9"))
+    async with app.run_test(size=(160, 40)) as pilot:
+        await settle(pilot)
+        assert "no server sglang:9" not in screen_text(app), "the other may have it"
+        late.set(msgspec.structs.replace(states.no_server(), target="root@dgx2"))
+        await settle(pilot)
+        told = "no server sglang:9 on any host; gpubox: sglang:30000, vllm:8000; dgx2"
+        assert told in screen_text(app)
+        assert "none runs" in screen_text(app)

@@ -198,7 +198,7 @@ async def test_b_again_stops_it_unasked_and_keeps_what_was_measured(
         await _back(pilot, "escape")
         assert screen_text(app).splitlines()[-1].count("B stop ") == 1, "what it does now, once"
         await pilot.press("4")
-        await until(pilot, "B stops it · esc leaves")
+        await until(pilot, "B stops it · q or esc closes")
         await pilot.press("B")
         text = await until(pilot, "does not count: stopped before its end")
         assert "B stops it" not in text

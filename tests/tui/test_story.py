@@ -77,3 +77,10 @@ def test_every_line_fits_into_eighty_columns_and_made_up_figures_say_so() -> Non
     ]
     assert max(map(len, scenes)) < 79
     assert "simulated" in scenes[0]
+
+
+def test_over_the_comparison_q_closes_that_and_then_quits() -> None:
+    """The sheet says the same of q, and the last line does."""
+    at_the_end: dict[str, object] = {"variants": BOTH, "measured": frozenset(BOTH), "compared": True}
+    assert "q closes this" in line(serving(None), **at_the_end, covered=True)
+    assert "q quits. That was the story" in line(serving(None), **at_the_end)

@@ -25,7 +25,7 @@ class ChoiceDialog(Dialog["str | None"]):
     ]
 
     def __init__(self, title: str, text: str, labels: Sequence[str]) -> None:
-        super().__init__(title, text, "tab next · enter presses · esc leaves it")
+        super().__init__(title, text, f"tab next · enter presses · esc: {labels[0]}")
         self._labels = tuple(labels)
 
     def answers(self) -> ComposeResult:

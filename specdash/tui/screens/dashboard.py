@@ -89,6 +89,7 @@ class Dashboard(Subject):
         self.listing: Listing = Listing(self)
         self.crowded = False
         """The pane that is alone is so because the screen has no room for it beside others."""
+        self._was_covered = False
         self._dirty = True
         self._pace = pace or Pace()
         self._speed = Speed()
@@ -140,6 +141,21 @@ class Dashboard(Subject):
             self.call_after_refresh(self.apply)
             self.call_after_refresh(make_room, self)
 
+    def on_screen_suspend(self) -> None:
+        """Something lies over it: what is seen of it has other keys."""
+        self._was_covered = True
+        self.call_after_refresh(self.apply)
+
+    def on_screen_resume(self) -> None:
+        """It has its own keys again."""
+        if self._was_covered:
+            self.call_after_refresh(self.apply)
+
+    @property
+    def covered(self) -> bool:
+        """A sheet or a dialog lies over it."""
+        return self.app.screen is not self
+
     def _changed(self) -> None:
         self._dirty = True
 
@@ -170,7 +186,10 @@ class Dashboard(Subject):
         """Tell every pane what there is to show; each redraws only what reads differently."""
         self._dirty = False
         self._pace.looked(self.states)
+        host = self.chosen.host
         self.settle()
+        if self.chosen.host != host:
+            self.post_message(self.Chosen(self.chosen.host))
         self.panel = panel_of(self)
         show_panes(self, self._speed)
         self._show_keys()

@@ -19,7 +19,7 @@ class ConfirmDialog(Dialog[bool]):
     """Yes or no; no has the focus, and escape means no."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,n", "answer(False)", show=False),
+        Binding("escape,q,n", "answer(False)", show=False),
         Binding("h,left,l,right,j,k,up,down", "other", show=False),
     ]
 
@@ -66,7 +66,7 @@ class ConfirmDialog(Dialog[bool]):
 
 
 class NoticeDialog(Dialog[None]):
-    """Something that was not done, and what helps. Any of enter, esc and q leaves it."""
+    """Something that was not done, and what helps. Any of enter, esc and q closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "leave", show=False)]
 

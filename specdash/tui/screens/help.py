@@ -45,7 +45,7 @@ def _block(group: Group, width: int, *, watch_only: bool, probe: bool) -> list[R
 
 
 class HelpScreen(Overlay):
-    """``?``: any of esc, q and ? leaves it."""
+    """``?``: any of esc, q and ? closes it."""
 
     def __init__(self, *, watch_only: bool, probe: bool = False) -> None:
         super().__init__(

@@ -30,6 +30,7 @@ def keys_now(board: Dashboard) -> Moment:
         live=board.state.link.state in ("live", "stale"),
         measuring=board.measuring.here.under_way,
         alone=board.zoomed is not None,
+        covered=board.covered,
         away=away.verb if (away := put_away(board)) is not None else "",
     )
 

@@ -1,4 +1,4 @@
-"""A sheet over the dashboard: more about one thing, as true as the picture below it. esc and q leave it."""
+"""A sheet over the dashboard: more about one thing, as true as the picture below it. esc and q close it."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from specdash.tui.screens.dashboard import Dashboard
 
 BENCH = BY_ID["bench.run"]
+CLOSES = "q or esc closes"
 _OWN = frozenset({"detail", "evidence", "view.freeze", "pane.next", "quit"})
 """Keys that a sheet has another use for, or none."""
 ONWARD = tuple(
@@ -153,7 +154,7 @@ class Overlay(Live):
 
     def look(self) -> None:
         """Say what is so now."""
-        keys = "h/l or ←/→ another · esc leaves" if self._turn is not None else "esc leaves"
+        keys = "h/l or ←/→ another · q or esc closes" if self._turn is not None else CLOSES
         self._box.look(self._title(), row(dim(keys)))
 
     @property

@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, columns, dim, row, wrap
-from specdash.tui.screens.overlay import BENCH, Live, Overlay, Page
+from specdash.tui.screens.overlay import BENCH, CLOSES, Live, Overlay, Page
 from specdash.tui.widgets.runrows import RUN_CELLS, difference_rows, run_rows
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RunsScreen(Live):
         runs = self.measuring is not None and self.measuring.here.under_way
         stops = row(Span(BENCH.label, "key", BENCH.id), dim(" stops it · ")) if runs else ()
         looks = "space marks · d differs · enter all of it · " if self._newest_first() else ""
-        keys = row(stops, dim(f"{looks}esc leaves"))
+        keys = row(stops, dim(f"{looks}{CLOSES}"))
         self.query_one(Page).look(row(Span(self._title, "strong")), keys)
 
     @property

@@ -42,8 +42,8 @@ class Subject(Telling):
         """It, as it was last seen."""
         self._missed = False
         """That it is not there has been said."""
-        self._met: float | None = None
-        """When a server was first seen."""
+        self._met: dict[int, float] = {}
+        """When a server was first seen, by host."""
 
     @property
     def states(self) -> tuple[HostState, ...]:
@@ -133,9 +133,9 @@ class Subject(Telling):
 
     def settle(self) -> None:
         """Stay with the server that is looked at, until what takes its place has started."""
-        fresh = self._finding_out()
+        fresh = [self._finding_out(host) for host in range(len(self.sources))][self.chosen.host]
         if not self.picked:
-            self._seek(fresh)
+            self._seek()
         self._named = next(filter(self._is_named, by_importance(self.state)), self._named)
         shown = self.server
         if shown is None or (fresh and not self.picked and not self.plan_of_shown):
@@ -145,17 +145,25 @@ class Subject(Telling):
         ):
             self.drift_to(onto)
 
-    def _seek(self, fresh: bool) -> None:
-        """To the server that was asked for, whatever became of it; where it is not there, say so once."""
-        servers = self.state.servers
-        if self._wanted is None or self._named is not None or not servers:
+    def _seek(self) -> None:
+        """To the server that was asked for, whatever became of it; where no host has it, say so once."""
+        if self._wanted is None or self._named is not None:
             return
-        meant = next(filter(self._wanted.means, by_importance(self.state)), None)
-        if meant is not None:
-            self.chosen, self.picked, self._named = Choice(self.chosen.host, meant.key), True, meant
-        elif not self._missed and not (fresh and any(server.nameless for server in servers)):
-            self.missed(self._wanted, servers)
+        for host, state in enumerate(self.states):
+            meant = next(filter(self._wanted.means, by_importance(state)), None)
+            if meant is not None:
+                self.chosen, self.picked, self._named = Choice(host, meant.key), True, meant
+                return
+        seen = any(state.servers for state in self.states)
+        if seen and not self._missed and not any(map(self._may_have_it, range(len(self.sources)))):
+            self.missed(self._wanted, self.states)
             self._missed = True
+
+    def _may_have_it(self, host: int) -> bool:
+        """What runs on that host, or what it is called, is being found out."""
+        state = self.states[host]
+        unseen = state.processes_at is None and state.link.state in ("connecting", "live", "stale")
+        return unseen or (self._finding_out(host) and any(server.nameless for server in state.servers))
 
     def _to_begin_with(self) -> str | None:
         """What to look at when nothing is chosen: one whose name may still turn out to be the wanted one."""
@@ -164,12 +172,12 @@ class Subject(Telling):
         nameless = (one for one in order if sought and one.nameless)
         return next((one.key for one in (*nameless, *order)), None)
 
-    def _finding_out(self) -> bool:
+    def _finding_out(self, host: int) -> bool:
         """We have only just come: which server matters shows when their logs and cards were seen."""
-        state = self.state
-        if self._met is None and state.servers:
-            self._met = state.now
-        return self._met is not None and state.now - self._met < FINDING_OUT_S
+        state = self.states[host]
+        if state.servers:
+            self._met.setdefault(host, state.now)
+        return host in self._met and state.now - self._met[host] < FINDING_OUT_S
 
     def _is_named(self, server: Server) -> bool:
         """``--server`` means it, or the one in whose place it serves."""

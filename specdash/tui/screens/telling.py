@@ -7,8 +7,8 @@ from collections.abc import Sequence, Set
 from textual.message import Message
 
 from specdash.monitor.naming import host_in_full
-from specdash.monitor.state import HostState, Server
-from specdash.operations.which import Wanted, absent
+from specdash.monitor.state import HostState
+from specdash.operations.which import Wanted, absent_of
 from specdash.tui.paint import Row, Span, row
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.painted import TonedScreen
@@ -54,9 +54,9 @@ class Telling(TonedScreen):
         self.query_one(AlertLine).say(line)
         self.set_timer(seconds, lambda: self._unflash(mine))
 
-    def missed(self, wanted: Wanted, servers: Sequence[Server]) -> None:
-        """The server that was asked for is not there: which are, of which another one is looked at."""
-        self.flash(row(Span(absent(wanted, servers), "warn")), MISSED_S)
+    def missed(self, wanted: Wanted, states: Sequence[HostState]) -> None:
+        """The server that was asked for is nowhere: which are, of which another one is looked at."""
+        self.flash(row(Span(absent_of(wanted, states), "warn")), MISSED_S)
 
     def hold(self, words: Row | None) -> None:
         """Say something in the line of the alerts until it is taken away."""

@@ -42,6 +42,8 @@ class Moment:
     """A benchmark runs: its key stops it."""
     alone: bool = False
     """One pane hides the others: its key brings them back."""
+    covered: bool = False
+    """A sheet or a dialog lies over the panes: it is what goes first."""
     away: str = ""
     """What the key that puts away would do next."""
 
@@ -65,6 +67,8 @@ def _verb(action: Action, now: Moment) -> str:
         return "stop"
     if action.id == "alert.ack" and now.away:
         return now.away
+    if action.id == "quit" and (now.covered or now.alone):
+        return "close" if now.covered else "back"
     if action.id == "pane.zoom" and now.alone:
         return "all panes"
     if action.id == "move.right":
@@ -75,7 +79,7 @@ def _verb(action: Action, now: Moment) -> str:
 def footer_row(width: int, now: Moment = Moment()) -> Row:
     """At most nine keys: those that help now, then the usual ones, as far as the width goes."""
     right = [BY_ID[id_] for id_ in ALWAYS]
-    end = row(*(row(_key(action.label, action.verb, action.id), "  ") for action in right))
+    end = row(*(row(_key(action.label, _verb(action, now), action.id), "  ") for action in right))
     rest = [id_ for id_ in ORDER if id_ not in now.first and (BY_ID[id_].width or 999) <= width]
     chosen: list[Action] = [BY_ID[id_] for id_ in (*now.first, *rest)]
     out = row(" ")

@@ -171,12 +171,16 @@ class Painted(Lined):
 
     def _redraw_heading(self, width: int) -> None:
         above, below = self.heading(width)
-        last = max((y for y, cells in enumerate(self._rows, 1) if cells), default=0)
-        hidden = last - self._height - self.top
-        titles = above, _with_hidden(below, hidden, width - 4)
+        titles = above, _with_hidden(below, self._hidden, width - 4)
         if titles != self._titles:
             self._titles = titles
             set_frame(self, *titles, width)
+
+    @property
+    def _hidden(self) -> int:
+        """Rows that are out of sight, and lie below."""
+        last = max((y for y, cells in enumerate(self._rows, 1) if cells), default=0)
+        return last - self._height - self.top
 
     @property
     def _height(self) -> int:

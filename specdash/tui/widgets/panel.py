@@ -39,16 +39,24 @@ class PanelPane(Painted):
         """Its title."""
         return (self.panel.title, self.panel.below) if self.panel else ((), ())
 
+    @property
+    def _hidden(self) -> int:
+        if self.top:
+            return super()._hidden
+        shown = seen(self._rows, self._height)
+        return sum(bool(cells) for at, cells in enumerate(self._rows) if at not in shown)
+
     def row_at(self, y: int) -> int:
         """Where not all of it fits, rows that name a key are the last to go, until the wheel is turned."""
         return y + self.top if self.top else seen(self._rows, self._height)[y]
 
 
 def seen(rows: Sequence[Row], height: int) -> list[int]:
-    """The numbers of the rows that so many lines show: the first ones, and every one that names a key."""
-    keys = [at for at, cells in enumerate(rows) if cells and cells[0].tone == "key"][:height]
-    others = [at for at in range(max(height, len(rows))) if at not in keys][: max(0, height - len(keys))]
-    return sorted([*keys, *others])
+    """The numbers of the rows that so many lines show: those that name a key, the first ones, then blanks."""
+    keys = [at for at, cells in enumerate(rows) if cells and cells[0].tone == "key"]
+    words = [at for at, cells in enumerate(rows) if cells and at not in keys]
+    blanks = [at for at in range(max(height, len(rows))) if at >= len(rows) or not rows[at]]
+    return sorted([*keys, *words, *blanks][:height])
 
 
 class Banner(Painted):

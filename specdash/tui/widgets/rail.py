@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -169,7 +168,7 @@ def facts(server: Server, now: float) -> Row:
 def lamps_row(state: HostState, server: Server, width: int) -> Row:
     """The five signals of readiness, each with its own value, and its age where there is room.
 
-    None is left out for want of room: the longest values are cut, for the last signal is the one that proves.
+    None is left out for want of room: the longest values are cut, that of the token, which proves, last.
     """
     serves = server.state in ("ready", "degraded")
 
@@ -180,20 +179,22 @@ def lamps_row(state: HostState, server: Server, width: int) -> Row:
         return row(Span(f"{LAMP_GLYPHS[lamp.says]} {lamp.name}", tone), dim(told))
 
     lamps = [lamp_row(lamp, width, ages=True) for lamp in server.lamps]
-    if sum(map(width_of, lamps)) + 3 * len(lamps) > width:
-        sizes = [min(width, cell_len(lamp.value)) for lamp in server.lamps]
-        names = sum(len(lamp.name) + 3 for lamp in server.lamps)
-        most = _most(sizes, width - names - 3 * len(lamps))
-        lamps = [lamp_row(lamp, most, ages=False) for lamp in server.lamps]
-    return fill(lamps, width)
+    between = "   "
+    if sum(map(width_of, lamps)) + len(between) * (len(lamps) - 1) > width:
+        between = "  "
+        around = sum(cell_len(f"● {lamp.name} ") for lamp in server.lamps) + len(between) * (len(lamps) - 1)
+        most = _shortened([cell_len(lamp.value) for lamp in server.lamps], width - around)
+        lamps = [lamp_row(lamp, cells, ages=False) for lamp, cells in zip(server.lamps, most, strict=True)]
+    return fill(lamps, width, between=between)
 
 
-def _most(sizes: Sequence[int], room: int) -> int:
-    """So long may each be that all of them have room; never too short to be read."""
-    most = max(sizes, default=0)
-    while most > LEGIBLE and sum(min(size, most) for size in sizes) > room:
-        most -= 1
-    return most
+def _shortened(sizes: list[int], room: int) -> list[int]:
+    """So long may each be that all have room: the longest give way first, the last one after the others."""
+    last = len(sizes) - 1
+    for many, least in ((last, LEGIBLE), (last + 1, LEGIBLE), (last + 1, 0)):
+        while sum(sizes) > room and max(sizes[:many], default=0) > least:
+            sizes[sizes.index(max(sizes[:many]))] -= 1
+    return sizes
 
 
 def _start(server: Server, *, old: bool) -> str:

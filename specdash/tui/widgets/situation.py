@@ -23,8 +23,8 @@ from specdash.tui.widgets.logblock import Lines, block_rows
 from specdash.tui.widgets.noserver import SOON_S, no_server
 from specdash.tui.widgets.panelrows import Panel, key_rows, text_rows
 
-BLOCK, SHORT_BLOCK = 6, 3
-"""Lines of the log around a root cause; few on a narrow screen, which is short as well."""
+BLOCK, SHORT_BLOCK = 6, 1
+"""Lines of the log around a root cause; on a narrow screen, which is short as well, none but it."""
 ROOMY = 90
 """Cells from which a panel has room for more."""
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,6 +27,14 @@ def _no_width_of_the_runners_terminal() -> None:
     """What is folded depends on no test runner: readline leaves COLUMNS to the processes that it starts."""
     for name in ("COLUMNS", "LINES"):
         os.environ.pop(name, None)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _signals_as_on_a_terminal() -> None:
+    """A shell's background and nohup leave them ignored, and so to every program that a test starts."""
+    for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, usual)
 
 
 LONG = (

@@ -145,7 +145,6 @@ def test_ctrl_c_at_a_question_ends_the_command_and_trusts_nobody(typist: Typist)
             return "left"
         return "stayed"
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     if sys.version_info >= (3, 11):
         assert asyncio.run(connect()) == "left"
     else:

@@ -9,7 +9,7 @@ recording stays readable.
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
@@ -102,6 +102,10 @@ class Kernel(Frame, frozen=True, kw_only=True):
     denied: bool = False
     """It may not be read here."""
     reason: str | None = None
+
+
+ANEW: Final = frozenset({"rotated", "truncated", "replaced"})
+"""Breaks behind which the lines are those of a file that begins."""
 
 
 class Log(Frame, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from specdash.monitor.frames import Log, LogState
+from specdash.monitor.frames import ANEW, Log, LogState
 from specdash.monitor.learning import follow
 from specdash.monitor.logtime import by_the_clock
 from specdash.monitor.memory import Backlog, Memory, ServerMemory
@@ -32,7 +32,9 @@ def take_log(memory: Memory, frame: Log) -> Memory:
         written = max(stamped, server.level_at or 0.0) if _joined(frame) else stamped
         fresh = begin(memory.rules.grammars, server.family.engine)
         if frame.break_ == "start":
-            server = replace(server, reading=fresh, backlog=Backlog(), line_open=False)
+            server = replace(server, reading=fresh, backlog=Backlog(), line_open=False, lines_before=0)
+        elif frame.break_ in ANEW:
+            server = replace(server, lines_before=server.read_so_far.lines + server.line_open)
         raw, hidden = blank(frame.raw, server.our_ports)
         # Another file or lost bytes: what has no end yet never gets one.
         data = b"\n" + raw if frame.break_ and server.line_open else raw

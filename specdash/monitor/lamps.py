@@ -124,7 +124,9 @@ def _log_lamp(memory: ServerMemory, *, serves: bool) -> Lamp:
     if reading.bind_error:
         return Lamp(name="log", says="no", value="could not bind its port: a ready line is not believed")
     if reading.ready_line is not None:
-        return Lamp(name="log", says="yes", value=f"ready line {reading.ready_line}")
+        number = reading.ready_line - memory.lines_before
+        told = f"ready line {number}" if number > 0 else "ready line before it was rotated"
+        return Lamp(name="log", says="yes", value=told)
     if memory.source.error is not None:
         return Lamp(name="log", says="unknown", value=memory.source.error)
     if serves and not memory.source.behind:

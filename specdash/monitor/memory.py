@@ -115,6 +115,8 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     """None: the log is read to there, and what comes now is news."""
     line_open: bool = False
     """The last line of the log has not ended yet."""
+    lines_before: int = 0
+    """Lines that were read in files which its log was before it was rotated, cut or replaced."""
     level_at: float | None = None
     """When its log was last read to its end: what comes next was written later."""
     seen_at: float

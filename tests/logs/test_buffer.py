@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specdash.logs.buffer import LINE_MAX, LogBuffer
+from specdash.logs.buffer import LINE_MAX, Break, LogBuffer
 from specdash.logs.lens import LogLens, Matches
 from specdash.logs.pattern import searched
 
@@ -172,6 +172,20 @@ def test_missing_bytes_and_a_rotated_file_leave_a_row_and_end_the_open_line() ->
     buffer.append(b"later\n", break_="gap")
     assert [kind for kind, _ in rows(buffer)] == ["line", "line", "gap", "line", "gap", "line"]
     assert texts(buffer) == ["old", "unfinished", "new", "later"]
+
+
+@pytest.mark.parametrize("how", ["rotated", "truncated", "replaced"])
+def test_lines_have_the_numbers_of_the_file_that_is_there_now(how: Break) -> None:
+    buffer = buffer_of(b"a\nb\nunfinished")
+    assert buffer.numbers(2, 3) == (2, 3, 3, True)
+    buffer.append(b"new\nnewer\n", break_=how)
+    assert buffer.file_from == 4
+    assert buffer.numbers(5, 5) == (2, 2, 2, True)
+    assert buffer.numbers(5, 5).of == " of 2"
+    assert buffer.numbers(2, 2) == (2, 2, 3, False)
+    assert buffer.numbers(2, 2).of == " of 3 of the file before"
+    buffer.append(b"again\n", break_="gap")
+    assert buffer.numbers(6, 6).first == 3, "the same file goes on"
 
 
 def test_old_lines_fall_out_of_memory_and_the_others_keep_their_numbers() -> None:

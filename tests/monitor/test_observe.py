@@ -321,6 +321,14 @@ def lamp(memory: Memory, name: str) -> Lamp:
     return next(one for one in only_server(memory).lamps if one.name == name)
 
 
+def test_the_ready_line_has_the_number_of_the_file_that_is_there_now() -> None:
+    cut = msgspec.structs.replace(log(13.4, "one\n" + READY, 9999), break_="truncated")
+    memory = run(cut, memory=start())
+    assert lamp(memory, "log").value == "ready line 3", "behind an empty one"
+    memory = run(msgspec.structs.replace(log(14.0, "later\n", 9999), break_="rotated"), memory=memory)
+    assert lamp(memory, "log").value == "ready line before it was rotated"
+
+
 def test_a_poll_from_before_the_ready_line_does_not_speak_against_it() -> None:
     before = http(13.0, "connect", error="refused")
     memory = run(before, log(13.4, READY, 9999), tick(13.6), memory=start())

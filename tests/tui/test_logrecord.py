@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specdash.intake.rules import grammar_of
-from specdash.logs.buffer import LogBuffer
+from specdash.logs.buffer import LogBuffer, Numbers
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.logrecord import record_of, record_rows, record_title
 
@@ -83,5 +83,8 @@ def test_a_giant_line_is_read_to_its_end_in_the_width_there_is() -> None:
     assert len(rows) == 13
     assert rows[-1].endswith(" END")
     assert "".join(rows) == buffer.text(1)
-    assert text_of(record_title(1, 1, 1)) == "line 1 of 1, as it was printed"
-    assert text_of(record_title(2, 10, 1200)) == "lines 2 to 10 of 1,200: one record, as printed"
+    assert text_of(record_title(Numbers(1, 1, 1, True))) == "line 1 of 1, as it was printed"
+    many = text_of(record_title(Numbers(2, 10, 1200, True)))
+    assert many == "lines 2 to 10 of 1,200: one record, as printed"
+    before = text_of(record_title(Numbers(2, 2, 9, False)))
+    assert before == "line 2 of 9 of the file before, as it was printed"

@@ -112,5 +112,5 @@ def detail_of_line(board: Dashboard) -> None:
         return
     first, last = record_of(buffer, line, log.grammar)
     texts = [buffer.text(number) for number in range(first, last + 1)]
-    title = record_title(first, last, buffer.lines)
+    title = record_title(buffer.numbers(first, last))
     board.app.push_screen(Overlay(lambda: title, lambda width: record_rows(texts, width), again="detail"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from specdash.logs.buffer import Numbers
 from specdash.logs.polls import poll_of
 from specdash.tui.paint import Row, Span, clip, dim, pad, row, wrap
 
@@ -27,6 +28,9 @@ class Lines(Protocol):
 
     def text(self, line: int) -> str:
         """One of them, cleaned."""
+
+    def numbers(self, first: int, last: int) -> Numbers:
+        """As their file counts them."""
 
 
 def block(log: Lines, line: int, most: int) -> list[int | None]:
@@ -58,10 +62,10 @@ def block_rows(log: Lines | None, line: int | None, width: int, most: int) -> Se
     if log is None or line is None:
         return []
     numbers = block(log, line, most)
-    cells = len(str(line))
+    cells = len(str(log.numbers(line, line).first))
     out: list[Row] = []
     for at in numbers:
-        number = pad("" if at is None else str(at), cells, right=True)
+        number = pad("" if at is None else str(log.numbers(at, at).first), cells, right=True)
         if at == line:
             texts = wrap(log.text(at), width - cells - 5, WRAPPED)
             numbered = [number, *[" " * cells] * len(texts)]

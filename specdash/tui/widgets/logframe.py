@@ -125,14 +125,18 @@ class LogPane(LogReader):
             return row(title, *self._sought(buffer)), row(
                 dim("the last lines; those before are on their way")
             )
-        words = [say.plural(buffer.lines, "line")]
+        before = buffer.file_from - 1
+        earlier = f" and {before:,} of the file before" if before else ""
+        words = [say.plural(buffer.lines - before, "line") + earlier]
         if self.current is not None:
-            words[0] = f"line {self.current:,} of {buffer.lines:,}"
-        words.append(say.plural(buffer.warnings, "warning"))
-        words.append(say.plural(buffer.errors, "error"))
+            here = buffer.numbers(self.current, self.current)
+            words[0] = f"line {here.first:,}{here.of}"
+        if self._heir is None:  # what is counted is of who writes now
+            words += [say.plural(buffer.warnings, "warning"), say.plural(buffer.errors, "error")]
         words += self._polls()
         if buffer.first_line > 1:
-            words.append(f"kept from line {buffer.first_line:,}")
+            oldest = buffer.numbers(buffer.first_line, buffer.first_line)
+            words.append(f"kept from line {oldest.first:,}{'' if oldest.newest else oldest.of}")
         return row(title, *self._sought(buffer)), row(dim(" · ".join(words)))
 
     def _sought(self, buffer: LogBuffer) -> list[Row]:

@@ -95,7 +95,7 @@ class LogReader(LogSearch):
         clock = "by arrival" if silence.by == "arrival" else "by the log's own times"
         taken = self.reveal(silence.line)
         what = "a dated line" if silence.undated else "a line"
-        words = f"{say.age(silence.seconds)} without {what} before line {silence.line:,}"
+        words = f"{say.age(silence.seconds)} without {what} before line {self._number(silence.line):,}"
         order = f"   {self._silence + 1} of {len(silences)}, longest first, {clock}"
         self._tell(row(Span(words), dim(order + taken)))
 
@@ -114,7 +114,11 @@ class LogReader(LogSearch):
             return None
         if self.buffer.unrule(line, "mark"):
             return False
-        return self.buffer.rule(line, "mark", f"marked at line {line:,}")
+        return self.buffer.rule(line, "mark", f"marked at line {self._number(line):,}")
+
+    def _number(self, line: int) -> int:
+        """As the file counts it."""
+        return self.buffer.numbers(line, line).first if self.buffer is not None else line
 
     # ---- the mouse -----------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from specdash.tui.paint import Row, Span, dim, row
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.logs.buffer import LogBuffer
+    from specdash.logs.buffer import LogBuffer, Numbers
     from specdash.logs.records import Start
 
 MOST: Final = 400
@@ -60,11 +60,12 @@ def _extent(first: int, most: int, parted: set[int], start: Callable[[int], Star
     return last
 
 
-def record_title(first: int, last: int, lines: int) -> Row:
+def record_title(these: Numbers) -> Row:
     """Which lines these are."""
-    if first == last:
-        return row(Span(f"line {first:,}", "strong"), dim(f" of {lines:,}, as it was printed"))
-    return row(Span(f"lines {first:,} to {last:,}", "strong"), dim(f" of {lines:,}: one record, as printed"))
+    if these.first == these.last:
+        return row(Span(f"line {these.first:,}", "strong"), dim(f"{these.of}, as it was printed"))
+    lines = f"lines {these.first:,} to {these.last:,}"
+    return row(Span(lines, "strong"), dim(f"{these.of}: one record, as printed"))
 
 
 def record_rows(texts: Sequence[str], width: int) -> list[Row]:

@@ -178,14 +178,15 @@ def lamps_row(state: HostState, server: Server, width: int) -> Row:
         told = f" {clip(lamp.value, most)}{age}"
         return row(Span(f"{LAMP_GLYPHS[lamp.says]} {lamp.name}", tone), dim(told))
 
-    lamps = [lamp_row(lamp, width, ages=True) for lamp in server.lamps]
-    between = "   "
-    if sum(map(width_of, lamps)) + len(between) * (len(lamps) - 1) > width:
-        between = "  "
-        around = sum(cell_len(f"● {lamp.name} ") for lamp in server.lamps) + len(between) * (len(lamps) - 1)
-        most = _shortened([cell_len(lamp.value) for lamp in server.lamps], width - around)
-        lamps = [lamp_row(lamp, cells, ages=False) for lamp, cells in zip(server.lamps, most, strict=True)]
-    return fill(lamps, width, between=between)
+    gaps = max(0, len(server.lamps) - 1)
+    for ages in (True, False):
+        lamps = [lamp_row(lamp, width, ages=ages) for lamp in server.lamps]
+        if sum(map(width_of, lamps)) + 3 * gaps <= width:
+            return fill(lamps, width)
+    around = sum(cell_len(f"● {lamp.name} ") for lamp in server.lamps) + 2 * gaps
+    most = _shortened([cell_len(lamp.value) for lamp in server.lamps], width - around)
+    lamps = [lamp_row(lamp, cells, ages=False) for lamp, cells in zip(server.lamps, most, strict=True)]
+    return fill(lamps, width, between="  ")
 
 
 def _shortened(sizes: list[int], room: int) -> list[int]:

@@ -185,10 +185,14 @@ def _hands(
     return [*out, ("server.restart", f"starts it again {AS[starts]}")] if starts else out
 
 
-def _where(server: Server, root: Diagnosis, victims: int) -> list[Row]:
+def _where(server: Server, root: Diagnosis, victims: int, log: Lines | None) -> list[Row]:
     """``TP0 · line 13 of server.log · 2 later errors are its victims``."""
     path = (server.log.path or "").rpartition("/")[2] if server.log else ""
-    line = f"line {root.line:,}{f' of {path}' if path else ''}" if root.line else ""
+    line = ""
+    if root.line:
+        number = log.numbers(root.line, root.line) if log is not None else None
+        line = f"line {number.first if number else root.line:,}{f' of {path}' if path else ''}"
+        line += "" if number is None or number.newest else " before it was rotated"
     told = say.plural(victims, "later error is its victim", "later errors are its victims")
     parts = [part for part in (root.rank, line, told if victims else "") if part]
     return [row(dim(" · ".join(parts)))] if parts else []
@@ -218,7 +222,7 @@ def ended(
             out += text_rows(root.summary, width, "strong", 2)
             shown = block_rows(log, root.line, width, BLOCK if width >= ROOMY else SHORT_BLOCK)
             out += shown or text_rows(root.evidence, width, "plain", 3)
-            out += _where(server, root, victims)
+            out += _where(server, root, victims, log)
             out += [*([()] if width >= ROOMY else []), *_remedy_rows(root, width)] if root.remedy else []
         if crashed and (root is None or left):
             out += text_rows("The log names no cause that is known here.", width, "dim" if left else "plain")

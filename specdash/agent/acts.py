@@ -7,7 +7,7 @@ container}``; ``zombie_parent`` is ``{pid,comm}`` of who must reap a dead proces
 
 Reading:
 
-``{"r":"family","pids":[{pid,start}],"run":token|null}``
+``{"r":"family","pids":[{pid,start}],"run":token|null,"sure":true|absent}``
     ``{"members":[row + how],"doubtful":[row + how],"gone":[{pid,start}],"barred":[{pid,start,why}],
     "denied":n,"closed":[row]}``. ``how``: any of root, tree, session, group, run, cgroup, title. Doubtful:
     shares only the session or group of a dead leader. Barred: asked for, but never to be touched.

@@ -1,6 +1,7 @@
 """One look at all processes, and a process described for a person who is about to decide over it."""
 
 import os
+import re
 
 from specdash.agent import procfs, wire
 from specdash.agent.processes import user_name
@@ -20,6 +21,12 @@ LONGEST_TITLE = 512
 CLOSED_NAMED = 3
 SUPERVISOR = "specdash_supervisor.py"
 """The file that keeps a launched server's exit status; its name in a command line marks a supervisor."""
+
+ENGINE = re.compile(
+    r"^VLLM::|^sglang::|\bvllm(\.exe)? serve\b|vllm\.entrypoints|sglang[. ]launch_server|sglang serve|"
+    r"trtllm-serve|text-generation-(launcher|router)|lmdeploy serve|llama-server"
+)
+"""Command lines and titles of engines."""
 
 NAMES: "dict[int, str]" = {}
 """Users whose names are known."""

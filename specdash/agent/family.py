@@ -2,20 +2,25 @@
 
 A session, and a group within it, holds nobody but descendants of its leader: where the leader belongs, all
 of them belong, wherever their parents have gone. Where the leader is dead and was never seen to belong, those
-who share it are members only when their title says so too, and no parent of theirs is in it: that would be
-another server from the same login. The others are named as doubtful. Where the leader lives and does not
-belong (a shell, a wrapper), sharing it says nothing.
+who share it may be of another server from the same login or script. What a dead server has left has members
+among them where all of this says so: the title, the group, where they write, no parent in the session, and no
+main process of another server beside them. The others are named as doubtful, and so are all of them where a
+main process is asked for: what it has started has it as parent. Whoever is below another main process is
+neither. Where the leader lives and does not belong (a shell, a wrapper), sharing it says nothing.
 """
 
+import os
 import re
 
 from specdash.agent import procfs
 from specdash.agent.census import (
+    ENGINE,
     SUPERVISOR,
     Census,
     cgroup_of,
     closed,
     describe,
+    is_dead,
     targets,
     title_of,
     untouchable,
@@ -34,15 +39,19 @@ PREFIX = re.compile(r"([A-Za-z]\w*)::")
 """How the engines' workers are titled: ``VLLM::Worker_TP0``, ``sglang::scheduler_TP0``."""
 OFFSHOOT = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside its workers."""
-SHARED_CGROUP = re.compile(r"^/?$|/(session-[^/]*\.scope|user@[^/]*\.service|[^/]*\.slice|init\.scope)$")
-"""Control groups of a login, of all logins or of the whole machine: they hold whatever anybody started."""
+SHARED_CGROUP = re.compile(
+    r"^/?$|/((session|tmux-spawn|vte-spawn|app|run)-[^/]*\.scope|user@[^/]*\.service|[^/]*\.slice|init\.scope)$"
+)
+"""Control groups of a login, of a terminal, of all logins or of the whole machine: they hold whatever anybody
+started."""
 
 
 def family(acts: "Acts", request: "Json") -> "Json":
     """The verb."""
     patience = acts.patience()
     try:
-        return Family(acts, patience, targets(request["pids"]), request.get("run")).answer()
+        seeds = targets(request["pids"])
+        return Family(acts, patience, seeds, request.get("run"), bool(request.get("sure"))).answer()
     finally:
         patience.close()
 
@@ -51,13 +60,20 @@ class Family(object):
     """The union, grown until nobody is added any more."""
 
     def __init__(
-        self, acts: "Acts", patience: "Patience", roots: "list[tuple[int, int]]", run: "str | None"
+        self,
+        acts: "Acts",
+        patience: "Patience",
+        roots: "list[tuple[int, int]]",
+        run: "str | None",
+        sure: bool = False,
     ) -> None:
+        """``sure``: whoever is like a member, and no more, is doubtful."""
         self._acts = acts
         self._patience = patience
         self._census = Census(acts.host, acts.records)
         self._barred = self._census.ours | self._census.supervisors | {1}
         self._roots = roots
+        self._sure = sure
         self._titles: "dict[int, str]" = {}
         self._token = b"SPECDASH_RUN=" + run.encode() if run else None
         self._parents = self._supervisor_of(run)
@@ -73,6 +89,7 @@ class Family(object):
         for pid, start in self._roots:
             if self._census.is_there(pid, start):
                 self._add(pid, "root")
+                self._sure = self._sure or self._is_main(pid)
                 if self._census.stats[pid].ppid in self._census.supervisors:
                     self._parents.add(self._census.stats[pid].ppid)
         self._by_token()
@@ -159,6 +176,7 @@ class Family(object):
         """A control group whose oldest process belongs is the server's own: it has nobody else in it.
 
         One that holds our own login is not: what sshd starts may lie in its unit, and outlive its restart.
+        Nor is one with another server in it: one unit may start several.
         """
         groups: "dict[str, list[int]]" = {}
         for pid in self._census.stats:
@@ -169,6 +187,7 @@ class Family(object):
                 oldest in self.how
                 and not SHARED_CGROUP.search(name)
                 and not self._census.ours.intersection(pids)
+                and not any(self._is_main(pid) for pid in pids if pid not in self.how)
             ):
                 for pid in pids:
                     self._add(pid, "cgroup")
@@ -181,19 +200,54 @@ class Family(object):
             way: {getattr(stats[pid], field) for pid in self.how} - set(stats) - {0, 1}
             for way, field in ways.items()
         }
-        prefixes = {match.group(1) for match in map(self._prefix, list(self.how)) if match}
+        sharing = {}
         for pid, stat in stats.items():
             shared = {way for way, field in ways.items() if getattr(stat, field) in orphaned[way]}
-            if not shared or pid in self.how or pid in self._barred:
+            outside = shared and pid not in self.how and pid not in self._barred
+            if outside and not is_dead(self._acts.host, pid, stat):
+                sharing[pid] = shared
+        prefixes = {match.group(1) for match in map(self._prefix, list(self.how)) if match}
+        places = {self._place(pid) for pid in self.how}
+        places -= {self._place(pid) for pid in sharing if self._is_main(pid)}
+        for pid, shared in sharing.items():
+            if self._is_anothers(pid):
                 continue
-            match = self._prefix(pid)
-            alike = (match and match.group(1) in prefixes) or OFFSHOOT.search(self._title(pid))
-            parent = stats.get(stat.ppid)
-            if alike and (parent is None or parent.sid != stat.sid):
+            if not self._sure and self._is_alike(pid, prefixes) and self._place(pid) in places:
                 for way in shared | {"title"}:
                     self._add(pid, way)
             else:
                 self.doubtful[pid] = shared
+
+    def _is_alike(self, pid: int, prefixes: "set[str]") -> bool:
+        """Whether this is titled like the family, and what has started it is gone."""
+        stats, match = self._census.stats, self._prefix(pid)
+        parent = stats.get(stats[pid].ppid)
+        if parent is not None and parent.sid == stats[pid].sid:
+            return False
+        return bool(OFFSHOOT.search(self._title(pid)) or (match and match.group(1) in prefixes))
+
+    def _is_main(self, pid: int) -> bool:
+        """Whether this is an engine's main process, by its command line."""
+        return bool(ENGINE.search(self._title(pid))) and self._prefix(pid) is None
+
+    def _is_anothers(self, pid: int) -> bool:
+        """Whether this, or who has started it, is the main process of another server."""
+        seen = set()
+        while pid in self._census.stats and pid not in self.how and pid not in seen:
+            if self._is_main(pid):
+                return True
+            seen.add(pid)
+            pid = self._census.stats[pid].ppid
+        return False
+
+    def _place(self, pid: int) -> "tuple[int, int, str]":
+        """What one server's processes have in common: session, group, and where they write."""
+        stat = self._census.stats[pid]
+        try:
+            out = os.readlink("%s/%d/fd/1" % (self._acts.host.proc, pid))
+        except OSError:
+            out = ""
+        return stat.sid, stat.pgid, out
 
     def _prefix(self, pid: int) -> "re.Match[str] | None":
         return PREFIX.match(self._title(pid))

@@ -11,7 +11,7 @@ import re
 import stat as modes
 
 from specdash.agent import wire
-from specdash.agent.census import Census, title_of
+from specdash.agent.census import ENGINE, Census, title_of
 from specdash.agent.processes import user_name
 from specdash.agent.records import in_words
 
@@ -49,11 +49,6 @@ NAMES = (
 
 PATTERNS = [(place, kind, re.compile(name), what) for place, kind, name, what in NAMES]
 
-ENGINE = re.compile(
-    r"^VLLM::|^sglang::|\bvllm(\.exe)? serve\b|vllm\.entrypoints|sglang[. ]launch_server|sglang serve|"
-    r"trtllm-serve|text-generation-(launcher|router)|lmdeploy serve|llama-server"
-)
-"""Command lines and titles of engines: while one lives, files without a pid may be its own."""
 SHARED = "others may use it whom we cannot see from inside this container: look from the host"
 FIRST_PID_NAMESPACE = "pid:[4026531836]"
 """The machine's own process table (PROC_PID_INIT_INO in include/linux/proc_ns.h)."""

@@ -90,11 +90,15 @@ class Hands:
 
     # ------------------------------------------------------------------ looking
 
-    async def family(self, seeds: Iterable[Target], run: str | None = None) -> replies.Family:
-        """Everything that belongs to these processes, dead ones that nobody buried included."""
-        return await self._ask(
-            replies.Family, {"r": "family", "pids": [seed.pin for seed in seeds], "run": run}
-        )
+    async def family(
+        self, seeds: Iterable[Target], run: str | None = None, *, sure: bool = False
+    ) -> replies.Family:
+        """Everything that belongs to these processes, dead ones that nobody buried included.
+
+        ``sure``: whoever is like them, and no more, counts as doubtful.
+        """
+        request = {"r": "family", "pids": [seed.pin for seed in seeds], "run": run, "sure": sure}
+        return await self._ask(replies.Family, request)
 
     async def alive(self, targets: Sequence[Target]) -> tuple[replies.Row, ...]:
         """Those that still live; a dead one that nobody buried does not."""

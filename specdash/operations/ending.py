@@ -96,7 +96,8 @@ async def sweep(ctx: Context, work: Sweep) -> Outcome:
     killed: dict[int, str] = {}
     rounds, quiet = 0, 0
     while True:
-        family = await ctx.hands.family(work.seeds, work.run)
+        # What the plan named, and what surely is theirs: nobody joins by likeness whom no one has read of.
+        family = await ctx.hands.family(work.seeds, work.run, sure=True)
         living = _killable(ctx, family)
         if not living:
             quiet += 1

@@ -211,6 +211,7 @@ def test_another_users_children_are_found_and_named(hands: Hands, begin: Begin) 
 @pytest.mark.parametrize(
     ("group", "oldest", "taken"),
     [
+        ("/user.slice/user-0.slice/user@0.service/tmux-spawn-5e0f.scope", "server", False),
         ("/system.slice/vllm.service", "server", True),
         ("/docker/" + "0123456789ab" * 5 + "cdef", "server", True),
         ("/system.slice/vllm.service", "stranger", False),
@@ -235,6 +236,25 @@ def test_a_control_group_counts_only_when_it_is_the_servers_own(
     request = {"r": "family", "pids": [{"pid": made["server"], "start": start_of(made["server"])}]}
     found = members(families.family(acts, request))
     assert (made["stranger"] in found) is taken
+
+
+def test_a_control_group_with_another_server_in_it_is_neither_ones(
+    begin: Begin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One unit starts both, or one container."""
+    server = begin("vllm serve", "600", executable="/bin/sleep").pid
+    until(lambda: start_of(server) < _ticks())
+    other = begin("vllm serve", "601", executable="/bin/sleep").pid
+    alone = begin(sys.executable, "-c", SLEEP).pid
+    unit = {server, alone}
+    monkeypatch.setattr(
+        families, "cgroup_of", lambda _, pid: "/system.slice/both.service" if pid in unit else "/other"
+    )
+    acts = Acts(Host(), {}, lambda _: None, lambda _: None)
+    request = {"pids": [{"pid": server, "start": start_of(server)}]}
+    assert set(members(families.family(acts, request))) == {server, alone}
+    unit.add(other)
+    assert set(members(families.family(acts, request))) == {server}
 
 
 def test_a_control_group_with_our_own_login_in_it_is_not_the_servers(
@@ -285,6 +305,117 @@ def test_two_servers_of_one_login_that_is_over_are_two(hands: Hands, begin: Begi
         for pid in pids:
             os.kill(pid, signal.SIGKILL)
         shell.stdout.close()
+
+
+BESIDE = r"""
+import os, sys
+way, titles = sys.argv[1], sys.argv[2:]
+
+def child(title):
+    if pid := os.fork():
+        return pid
+    os.execv("/bin/sleep", [title, "600"])
+
+for name in "AB":
+    if os.fork() == 0:
+        if way == "jobs":
+            os.setpgid(0, 0)
+        out = os.open("both" if way == "one log" else name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        told = os.dup(1)
+        os.dup2(out, 1)
+        pids = [os.getpid(), *map(child, titles[1:])]
+        os.write(told, " ".join(map(str, [name, *pids])).encode() + b"\n")
+        os.close(told)
+        os.execv("/bin/sleep", [titles[0], "600"])
+"""
+OFFSHOOT = "python3 -c from multiprocessing.resource_tracker import main"
+VLLM = ("python3 vllm serve", "VLLM::EngineCore", "VLLM::Worker", OFFSHOOT)
+SGLANG = ("python3 -m sglang.launch_server", "sglang::scheduler_TP0", "sglang::detokenizer", OFFSHOOT)
+
+
+@pytest.fixture(params=[VLLM, SGLANG], ids=["vllm", "sglang"])
+def beside(
+    request: pytest.FixtureRequest, begin: Begin, tmp_path: Path
+) -> Iterator[Callable[[str], dict[str, list[int]]]]:
+    """Two servers that one shell or script has started, which is over: main process, workers, an offshoot."""
+    pids: list[int] = []
+
+    def start(way: str) -> dict[str, list[int]]:
+        code = [sys.executable, "-c", BESIDE, way, *request.param]
+        shell = begin(*code, stdout=subprocess.PIPE, cwd=tmp_path)
+        assert shell.stdout is not None
+        told = [shell.stdout.readline().decode().split() for _ in range(2)]
+        shell.wait()
+        shell.stdout.close()
+        servers = {name: list(map(int, numbers)) for name, *numbers in told}
+        pids.extend(pid for server in servers.values() for pid in server)
+        until(lambda: all(Path(f"/proc/{pid}/comm").read_text() == "sleep\n" for pid in pids))
+        return servers
+
+    yield start
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def kill(pid: int) -> None:
+    """End it; init buries it in its own time."""
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: is_dead(pid))
+
+
+def doubtful(answer: dict[str, list[dict[str, object]]]) -> set[object]:
+    return {row["pid"] for row in answer["doubtful"]}
+
+
+Beside = Callable[[str], dict[str, list[int]]]
+WAYS = pytest.mark.parametrize("way", ["jobs", "script", "one log"])
+
+
+@WAYS
+@pytest.mark.parametrize(("dead", "living"), ["AB", "BA"])
+def test_a_living_server_is_not_asked_to_take_a_dead_ones_leavings_along(
+    hands: Hands, beside: Beside, way: str, dead: str, living: str
+) -> None:
+    servers = beside(way)
+    kill(servers[dead][0])
+    answer = hands.family(servers[living][0])
+    assert set(members(answer)) == set(servers[living])
+    assert doubtful(answer) == set(servers[dead][1:])
+    # Nor when its main process has obeyed and the rest of the plan is carried out.
+    seeds = [{"pid": pid, "start": start_of(pid)} for pid in servers[living]]
+    kill(servers[living][0])
+    answer = hands.do("family", pids=seeds, run=None, sure=True)
+    assert set(members(answer)) - {servers[living][0]} == set(servers[living][1:])
+
+
+@WAYS
+@pytest.mark.parametrize(("dead", "living"), ["AB", "BA"])
+def test_what_a_dead_server_has_left_is_found_without_the_living_one_beside_it(
+    hands: Hands, beside: Beside, way: str, dead: str, living: str
+) -> None:
+    servers = beside(way)
+    kill(servers[dead][0])
+    _, *left = servers[dead]
+    answer = hands.family(left[0])
+    if way == "one log":  # they may be the living one's as well
+        assert set(members(answer)) == {left[0]}
+        assert doubtful(answer) == set(left[1:])
+    else:
+        assert set(members(answer)) == set(left)
+        assert doubtful(answer) == set()
+
+
+@pytest.mark.parametrize("way", ["jobs", "script"])
+def test_of_two_dead_servers_only_the_one_that_is_meant_is_found(
+    hands: Hands, beside: Beside, way: str
+) -> None:
+    servers = beside(way)
+    for main, *_ in servers.values():
+        kill(main)
+    answer = hands.family(servers["A"][1])
+    assert set(members(answer)) == set(servers["A"][1:])
+    assert doubtful(answer) == set(servers["B"][1:])
 
 
 def _ticks() -> int:

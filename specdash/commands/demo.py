@@ -57,7 +57,7 @@ def command(**given: Any) -> None:
 
     By default a start hangs while you watch; within a minute you are told, with the rank that is to blame.
     The bottom line then names each next key: end it, start it again, measure it with and without its draft
-    model, and compare. Five minutes in all. Everything that is started, and every made-up figure, ends with
+    model, and compare. Six minutes in all. Everything that is started, and every made-up figure, ends with
     this command (Linux only).
 
     \b

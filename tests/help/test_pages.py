@@ -124,12 +124,23 @@ def _literals(code: str) -> list[str]:
     return [node.value for node in texts if isinstance(node.value, str)]
 
 
+def test_the_page_on_security_names_every_place_that_is_written_on_a_host() -> None:
+    texts = _literals((ROOM / "agent/host.py").read_text("utf-8"))
+    places = [text.replace("%d", "UID") for text in texts if re.match(r"[/~].*specdash", text)]
+    assert len(places) == 6
+    assert [place for place in places if place not in source("security")] == []
+
+
 def test_the_examples_of_the_pages_pass_our_own_checks() -> None:
     engine = "\n".join(re.findall(r"^ {4}(.*)$", source("engines"), re.MULTILINE))
     toy = engine[engine.index("name = ") : engine.index("specdash log")]
     assert parse_own("toy.toml", toy).name == "toy"
     written = "\n".join(re.findall(r"^ {4}(?!specdash)(.*)$", source("profile"), re.MULTILINE))
     assert parse(written).variants["steps-2"].server == "main"
+    campaign = re.findall(r"--campaign (\S+)", source("bench"))
+    assert [
+        name for names in campaign for name in names.split(",") if name not in parse(written).variants
+    ] == []
     book = "\n".join(re.findall(r"^ {4}(?!specdash)(.*)$", source("runbooks"), re.MULTILINE))
     assert len(parse(f"{written}\n{book}").runbooks["night"].steps) == 4
 

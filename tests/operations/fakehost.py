@@ -85,7 +85,9 @@ class FakeHost(World):
         names = {self.procs[p["pid"]].family for p in request["pids"] if p["pid"] in self.procs}
         names |= {f for p in request["pids"] if (f := self._families.get((p["pid"], p["start"])))}
         mine = [p for p in self.procs.values() if p.family and p.family in names]
-        return {"members": [{**self.row(p), "how": ["tree"]} for p in mine], "doubtful": [], "denied": 0}
+        doubtful = [p for p in mine if p.alike and request.get("sure")]
+        members = [{**self.row(p), "how": ["tree"]} for p in mine if p not in doubtful]
+        return {"members": members, "doubtful": [self.row(p) for p in doubtful], "denied": 0}
 
     @property
     def _families(self) -> dict[tuple[int, int], str]:

@@ -65,6 +65,8 @@ class Proc:
     """Dies at once with this one (PDEATHSIG)."""
     family: str | None = None
     """Members of one family share this; bystanders have none."""
+    alike: bool = False
+    """It is of that family by its title and session alone."""
     gpu: int | None = None
     mib: int = 0
     immortal: bool = False

@@ -145,6 +145,18 @@ async def test_children_that_hide_from_the_signals_are_found_again_until_nothing
     assert not host.procs
 
 
+async def test_who_is_only_like_them_and_was_not_on_the_list_is_left_alone_and_named(
+    host: FakeHost, carry: Carry
+) -> None:
+    """What a server beside it, started by the same script, leaves when it dies in the meantime."""
+    plan = await stop.prepare(host, sglang(host, main_obeys=None))
+    host.add(Proc(150, 1500, "sglang::scheduler_TP0", family="s", alike=True))
+    plan = await carry(plan)
+    assert plan.ok
+    assert host.lives(150)
+    assert any("left alone: 150 sglang::scheduler_TP0" in note for note in plan.steps[2].notes)
+
+
 async def test_a_process_in_the_kernel_is_named_with_where_it_waits_and_is_not_signalled_for_ever(
     host: FakeHost, carry: Carry
 ) -> None:

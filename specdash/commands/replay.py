@@ -31,8 +31,17 @@ def _size(_ctx: click.Context, _param: click.Parameter, value: str) -> tuple[int
     return int(found[1]), int(found[2])
 
 
+class _Recorded(click.Path):
+    """A file, or the bare name that --record was given."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from specdash.history.recording import found
+
+        return super().convert(found(str(value)), param, ctx)
+
+
 @click.command(short_help="A recording through the same screens.")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=_Recorded(exists=True, dir_okay=False, path_type=Path))
 @click.option("--speed", type=Number(0.01, 10000), metavar="X", help="How many times as fast as it happened.")
 @click.option("--at", "second", type=Number(min=0), metavar="S", help="Begin at this second.")
 @click.option(

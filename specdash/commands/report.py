@@ -33,11 +33,12 @@ def command(wanted: str | None, html: bool, output: Path | None) -> None:
       specdash report runbook-3f2a --html --output night.html
       specdash report night.specdash.gz --html > night.html
     """
+    from specdash.history.recording import found
     from specdash.operations.journal import Journal
     from specdash.reports.gather import gather
     from specdash.runbooks.runs import Runs
 
-    report = gather(wanted, Journal(), Runs(), _measured(), _todos)
+    report = gather(wanted and str(found(wanted)), Journal(), Runs(), _measured(), _todos)
     if html:
         from specdash.reports.page import page
 

@@ -143,6 +143,12 @@ def place(name: str | None, host: str, at: float) -> Path:
     return _folder() / (name or f"{plain}-{stamp}{SUFFIX}")
 
 
+def found(name: str) -> Path:
+    """A recording by the name that ``place`` was given: that file, else the one in the state folder."""
+    kept = _folder() / name
+    return kept if os.sep not in name and not Path(name).exists() and kept.is_file() else Path(name)
+
+
 def _folder() -> Path:
     # Imported here: a reader of recordings needs no state folder.
     import platformdirs

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from specdash.cli import main
+from specdash.history.recording import place
 
 RECORDINGS = Path(__file__).parent.parent / "recordings"
 HANG = str(RECORDINGS / "vllm-run4-s2-s3-s4.specdash.gz")
@@ -24,6 +25,18 @@ def test_plain_lines_tell_the_whole_recording_at_once(capsys: pytest.CaptureFixt
     assert "vllm-run4 (recording)" in out
     assert out.index("is ready") < out.index("ALARM: vllm:8000 stalled") < out.index("moved again")
     assert out.count("ALARM: vllm:8000 crashed") == 3
+
+
+def test_a_recording_is_found_by_the_bare_name_that_record_was_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    kept = place("night.specdash.gz", "gpubox", 0.0)
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(Path(HANG).read_bytes())
+    for words in (("replay", kept.name, "--at", "100", "--json"), ("report", kept.name)):
+        assert specdash(capsys, *words)[0] == 0, words
+    assert specdash(capsys, "replay", "other.gz")[0] == 2
 
 
 def test_the_status_of_a_second_is_the_document_of_that_second(capsys: pytest.CaptureFixture[str]) -> None:

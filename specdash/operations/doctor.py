@@ -13,12 +13,22 @@ from specdash.operations.acts import Acts, Hands
 from specdash.operations.checks import Line, bad, gib, ok, unknown, warn
 from specdash.remote.link import NO_SUDO
 
+PCI_BUS = "/proc/bus/pci/devices"
+"""A line for each device; its second word is vendor and device, four hexadecimal digits each."""
+NVIDIA = "10de"
+_BOARDS = ("/dev/dxg", "/dev/nvhost-gpu", "/dev/nvmap")
+"""Of WSL and of boards: their cards are on no PCI bus."""
+DRIVER_TRACES = ("/dev/nvidiactl", "/dev/nvidia0", "/proc/driver/nvidia", *_BOARDS)
+NO_CARD = "none: no NVIDIA card is on the PCI bus, and no driver of one is there"
+
 
 async def examine(acts: Acts, *, watch: bool) -> tuple[Line, ...]:
     """One line for each thing that matters."""
     state = acts.state
-    lines = [*_link(state), *_engines(), *_host(state, watch), *_gpus(state), *_servers(state)]
-    lines += await _holders(Hands(acts), state)
+    hands = Hands(acts)
+    gpus = [ok("gpus", NO_CARD)] if state.gpu_error and await _has_no_card(hands) else _gpus(state)
+    lines = [*_link(state), *_engines(), *_host(state, watch), *gpus, *_servers(state)]
+    lines += await _holders(hands, state)
     return tuple(lines)
 
 
@@ -137,6 +147,18 @@ def _log(server: Server) -> Line:
     if log.error:
         return bad("log", f"{server.name}: {log.path}: {log.error}", "--sudo, or the right user")
     return ok("log", f"{server.name}: {log.says}, {server.log_lines} lines")
+
+
+async def _has_no_card(hands: Hands) -> bool:
+    """No NVIDIA card is on its bus, and nothing of a driver is there: nothing is broken."""
+    try:
+        bus = await hands.read_file(PCI_BUS)
+        traces = await hands.stat_files(DRIVER_TRACES)
+    except RequestError:
+        return False
+    ids = [line.split()[1] for line in bus.bytes.decode("ascii", "replace").splitlines() if "\t" in line]
+    nvidia = any(one.startswith(NVIDIA) for one in ids)
+    return bool(ids) and not nvidia and not any(one.exists for one in traces)
 
 
 async def _holders(hands: Hands, state: HostState) -> list[Line]:

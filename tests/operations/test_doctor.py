@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any, cast
 
 import msgspec
@@ -11,7 +12,7 @@ from specdash.errors import RequestError
 from specdash.intake import ownengines, rules
 from specdash.monitor.state import HostFacts, HostState, Link
 from specdash.operations import doctor
-from specdash.operations.checks import Line
+from specdash.operations.checks import Line, passes
 from specdash.remote.link import NO_SUDO
 
 HOST = HostFacts(name="box", boot="b", user="op", uid=1000, python="3.11.2", agent_pid=7, watch_only=False)
@@ -35,6 +36,47 @@ async def told(state: HostState, reason: str = "no", *, watch: bool = False) -> 
     for line in await doctor.examine(cast(Any, Deaf(state, reason)), watch=watch):
         found.setdefault(line.key, []).append(line)
     return found
+
+
+class Bus(Deaf):
+    """A host with these devices on its PCI bus, and these files."""
+
+    def __init__(self, devices: str, *files: str) -> None:
+        super().__init__(msgspec.structs.replace(LIVE, gpu_error=NO_LIBRARY), "no")
+        self._devices, self._files = devices, files
+
+    async def ask(self, request: Any, **more: Any) -> Any:
+        if request["r"] == "read_file" and request["path"] == doctor.PCI_BUS:
+            data = base64.b64encode(self._devices.encode()).decode()
+            return {"exists": bool(data), "data": data}
+        if request["r"] == "stat_files":
+            return {"files": [{"path": path, "exists": path in self._files} for path in request["paths"]]}
+        return await super().ask(request, **more)
+
+
+NO_LIBRARY = "no NVIDIA driver library (libnvidia-ml.so.1)"
+DISK, CARD = "0008\t1af41042\t0\tvirtio-pci\n", "0100\t10de2bb5\t0\n"
+
+
+@pytest.mark.parametrize(
+    ("host", "mark"),
+    [
+        (Bus(DISK), "ok"),
+        (Bus(DISK + CARD), "error"),
+        (Bus(DISK, "/dev/nvidiactl"), "error"),
+        (Bus(DISK, "/dev/dxg"), "error"),
+        (Bus(""), "error"),
+        (Deaf(msgspec.structs.replace(LIVE, gpu_error=NO_LIBRARY), "no Python there"), "error"),
+    ],
+)
+async def test_a_machine_without_a_card_is_not_broken_and_one_with_a_card_and_no_driver_is(
+    host: Deaf, mark: str
+) -> None:
+    lines = await doctor.examine(cast(Any, host), watch=False)
+    gpus = next(line for line in lines if line.key == "gpus")
+    assert gpus.mark == mark
+    assert ("no NVIDIA card" in gpus.seen) is (mark == "ok")
+    assert passes(gpus, ()) is (mark == "ok"), "the exit code goes by this"
 
 
 async def test_without_python_it_says_what_is_seen_all_the_same_and_what_is_not() -> None:

@@ -125,7 +125,7 @@ def _log_lamp(memory: ServerMemory, *, serves: bool) -> Lamp:
         return Lamp(name="log", says="no", value="could not bind its port: a ready line is not believed")
     if reading.ready_line is not None:
         number = reading.ready_line - memory.lines_before
-        told = f"ready line {number}" if number > 0 else "ready line before it was rotated"
+        told = f"ready line {number}" if number > 0 else "ready line rotated away"
         return Lamp(name="log", says="yes", value=told)
     if memory.source.error is not None:
         return Lamp(name="log", says="unknown", value=memory.source.error)

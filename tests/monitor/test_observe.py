@@ -326,7 +326,7 @@ def test_the_ready_line_has_the_number_of_the_file_that_is_there_now() -> None:
     memory = run(cut, memory=start())
     assert lamp(memory, "log").value == "ready line 3", "behind an empty one"
     memory = run(msgspec.structs.replace(log(14.0, "later\n", 9999), break_="rotated"), memory=memory)
-    assert lamp(memory, "log").value == "ready line before it was rotated"
+    assert lamp(memory, "log").value == "ready line rotated away"
 
 
 def test_a_poll_from_before_the_ready_line_does_not_speak_against_it() -> None:

@@ -15,11 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from specdash.remote.errors import LinkError, failure, said
+from specdash.remote.errors import LinkError, failure, of_openssh, said
 from specdash.remote.transport import Channel
 
 NOISE_LIMIT = 1 << 20
 """Other output that is tolerated before the magic line, in bytes."""
+CONNECT_LIMIT = 15
+"""Seconds that a connection may take until the other end has said that it is an sshd."""
 START_LIMIT = 20.0
 """Seconds until the magic line must have come."""
 
@@ -210,6 +212,9 @@ async def _ended(channel: Channel, noise: bytes, host: str) -> LinkError:
     """Find out why the channel ended before our script spoke."""
     end = await channel.end()
     if end.lost:
+        known = of_openssh(host, end.lost, CONNECT_LIMIT)
+        if known is not None:
+            return known
         return failure("ssh_openssh" if end.final else "ssh_connection_dead", host=host, detail=end.lost)
     text = said(noise + b"\n" + end.stderr)
     if re.search(r"not (currently )?available|nologin|not permitted to log in", text, re.IGNORECASE):

@@ -6,6 +6,7 @@ the commands and the tests speak the same words. ``{host}`` is the host as the o
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from specdash.errors import SpecdashError
@@ -182,6 +183,43 @@ def failure(key: str, **facts: object) -> LinkError:
     words = {name: sanitise(value) if isinstance(value, str) else value for name, value in facts.items()}
     hint = row.hint.format(**words) if row.hint else None
     return LinkError(key, row.sentence.format(**words), hint or None, retry=row.retry)
+
+
+_CLOSED = "ssh_max_startups"
+_OPENSSH = tuple(
+    (re.compile(pattern), key)
+    for pattern, key in (
+        (r"connect to host (?P<address>\S+) port (?P<port>\d+): Connection refused", "ssh_port_refused"),
+        (r"connect to host (?P<address>\S+) port (?P<port>\d+): \w+ timed out", "ssh_timeout"),
+        (r"connect to host (?P<address>\S+) port (?P<port>\d+): (?P<detail>[^/]*[^/ ])", "ssh_unreachable"),
+        (r"Could not resolve hostname [^:]+: (?P<detail>[^/]*[^/ ])", "ssh_no_address"),
+        (r"banner exchange.* (?P<address>\S+) port (?P<port>\d+) timed out", "ssh_silent"),
+        (r"banner .*port (?P<port>\d+): (?P<detail>invalid format)", "ssh_not_ssh"),
+        (r"exchange_identification: .* by (?P<address>\S+) port (?P<port>\d+)", _CLOSED),
+    )
+)
+"""What OpenSSH's client prints (sshconnect.c, kex.c) where a row of ours says the same and what helps."""
+
+
+def of_openssh(host: str, words: str, seconds: float) -> LinkError | None:
+    """The row for ssh's own last words, and None where they say more. ``seconds``: its time to connect.
+
+    Behind a jump host it does not know who closed the connection: that stays in its words.
+    """
+    if "UNKNOWN" in words:
+        return None
+    for pattern, key in _OPENSSH:
+        if match := pattern.search(words):
+            facts = match.groupdict()
+            what = f"whatever listens on port {facts.get('port')}"
+            if key == _CLOSED:
+                facts["advice"] = f"that may be no sshd; else {FAILURES[key].usual}"
+            elif key == "ssh_silent":
+                what = f"port {facts['port']} takes the connection"
+            else:
+                facts["advice"] = FAILURES[key].usual
+            return failure(key, host=host, what=what, seconds=seconds, **facts)
+    return None
 
 
 def said(raw: bytes | bytearray, limit: int = 200) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 from specdash.errors import SpecdashError
 from specdash.remote.asking import Prompter
 from specdash.remote.askpass import AskPass
-from specdash.remote.bootstrap import Bootstrap
+from specdash.remote.bootstrap import CONNECT_LIMIT, Bootstrap
 from specdash.remote.errors import failure, said
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
@@ -98,6 +98,7 @@ class OpenSshTransport:
         settings = ["ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes"]
         settings += [f"BatchMode={'no' if asks else 'yes'}"]
         settings += ["ServerAliveInterval=5", "ServerAliveCountMax=2", "RemoteCommand=none", "RequestTTY=no"]
+        settings += [f"ConnectTimeout={CONNECT_LIMIT}"]  # who is silent is named before we stop waiting
         words = ["-T", *(word for setting in settings for word in ("-o", setting))]
         words += ["-F", str(options.ssh_config)] if options.ssh_config else []
         words += ["-p", str(port)] if port else []

@@ -17,6 +17,7 @@ from typing import Any, Literal, cast
 from asyncssh.config import ConfigParseError, SSHClientConfig, SSHConfig
 
 from specdash import ownfiles
+from specdash.remote.bootstrap import CONNECT_LIMIT
 from specdash.remote.errors import TargetError, failure
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
@@ -24,7 +25,7 @@ from specdash.remote.target import Target, parse_target
 Policy = Literal["yes", "ask", "accept-new"]
 
 DEFAULT_IDENTITIES = ("id_ed25519", "id_ecdsa", "id_rsa", "id_ed25519_sk", "id_ecdsa_sk")
-DEFAULT_TIMEOUT = 15.0
+DEFAULT_TIMEOUT = float(CONNECT_LIMIT)
 MOST_JUMPS = 8
 _USER_FILES = ("~/.ssh/known_hosts", "~/.ssh/known_hosts2")
 _GLOBAL_FILES = ("/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2")

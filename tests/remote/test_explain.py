@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from specdash.remote.bootstrap import Bootstrap
-from specdash.remote.errors import LinkError
+from specdash.remote.errors import LinkError, of_openssh
 from specdash.remote.explain import explain
 from specdash.remote.hostkeys import HostKeys
 from specdash.remote.login import KeyRing, Login
@@ -118,3 +118,66 @@ def test_a_slow_sshd_is_not_called_silent() -> None:
     error = explain(asyncio.TimeoutError(), hop, login)
     assert (error.key, error.retry) == ("ssh_slow_login", True)
     assert "its sshd answers, but agreeing on encryption took longer than 15 s" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("words", "key", "told"),
+    [
+        (
+            "ssh: connect to host 10.0.0.5 port 22: Connection refused",
+            "ssh_port_refused",
+            "nothing listens on 10.0.0.5 port 22",
+        ),
+        (
+            "ssh: connect to host 10.0.0.5 port 22: No route to host",
+            "ssh_unreachable",
+            "no way to 10.0.0.5 port 22 (No route to host)",
+        ),
+        (
+            "ssh: connect to host 10.0.0.5 port 22: Connection timed out",
+            "ssh_timeout",
+            "no answer from 10.0.0.5 port 22 within 15 s",
+        ),
+        (
+            "ssh: Could not resolve hostname gpubx: Name or service not known",
+            "ssh_no_address",
+            "the name does not resolve (Name or service not known)",
+        ),
+        (
+            "Connection timed out during banner exchange / Connection to 10.0.0.5 port 8000 timed out",
+            "ssh_silent",
+            "port 8000 takes the connection, but nothing comes from it for 15 s",
+        ),
+        (
+            "banner exchange: Connection to 10.0.0.5 port 443: invalid format",
+            "ssh_not_ssh",
+            "what answers on port 443 does not speak SSH (invalid format)",
+        ),
+        (
+            "kex_exchange_identification: Connection closed by remote host / "
+            "Connection closed by 10.0.0.5 port 8000",
+            "ssh_max_startups",
+            "whatever listens on port 8000 closed the connection before the login",
+        ),
+    ],
+)
+def test_what_openssh_says_of_a_port_is_explained_as_on_the_usual_way(
+    words: str, key: str, told: str
+) -> None:
+    error = of_openssh("gpubox", words, 15)
+    assert error is not None
+    assert (error.key, error.message, error.retry) == (key, f"gpubox: {told}", key != "ssh_not_ssh")
+    assert error.hint
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "root@gpubox: Permission denied (publickey).",
+        "kex_exchange_identification: Connection closed by remote host / "
+        "Connection closed by UNKNOWN port 65535",
+        "ssh lost the connection",
+    ],
+)
+def test_what_openssh_says_better_or_does_not_know_stays_in_its_words(words: str) -> None:
+    assert of_openssh("gpubox", words, 15) is None

@@ -14,8 +14,9 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_left, bisect_right, insort
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
+from specdash.logs.numbering import Files, Numbers
 from specdash.logs.polls import Folds, polls_in
 from specdash.logs.scan import Chunk, Errors, Warnings, cut_giants, flat, last_rewrite, uncoloured
 from specdash.logs.silence import Silence, SilenceScan
@@ -44,22 +45,6 @@ Rule = tuple[int, int, RuleKind, str]
 """The line it stands before, a number that orders those of one line, kind and words."""
 
 
-class Numbers(NamedTuple):
-    """Where lines stand in their file, as an editor counts them."""
-
-    first: int
-    last: int
-    many: int
-    """Lines of that file."""
-    newest: bool
-    """It is the file that is there now; else one before it, by another name or gone."""
-
-    @property
-    def of(self) -> str:
-        """Behind a line's number: of how many, and of which file."""
-        return f" of {self.many:,}{'' if self.newest else ' of the file before'}"
-
-
 class LogBuffer:
     """Bytes and offsets of the lines of one log."""
 
@@ -77,8 +62,7 @@ class LogBuffer:
         self._warnings = Warnings()
         self.begun = 1
         """The first line of the process that writes now: what is counted is counted from here on."""
-        self._files = [1]
-        """The first line of each file that the log was, the newest last."""
+        self._files = Files()
         self._before = (0, 0)
         """Errors and warnings before that."""
         self.polls = Folds()
@@ -153,8 +137,8 @@ class LogBuffer:
         """
         if break_ is not None and break_ in BREAK_TEXTS:
             self.gap(BREAK_TEXTS[break_])
-            if break_ in ANEW and self.lines >= self._files[-1]:
-                self._files.append(self.lines + 1)
+            if break_ in ANEW:
+                self._files.anew(self.lines + 1)
         if not raw:
             return
         self.version += 1
@@ -264,15 +248,11 @@ class LogBuffer:
     @property
     def file_from(self) -> int:
         """The first line of the file that is there now."""
-        return self._files[-1]
+        return self._files.newest
 
     def numbers(self, first: int, last: int) -> Numbers:
         """The numbers of these lines in the file that they stand in."""
-        at = bisect_right(self._files, first) - 1
-        begins = self._files[at]
-        newest = at + 1 == len(self._files)
-        many = (self.lines if newest else self._files[at + 1] - 1) - begins + 1
-        return Numbers(first - begins + 1, last - begins + 1, many, newest)
+        return self._files.numbers(first, last, self.lines)
 
     def text(self, line: int) -> str:
         """What a screen may show of a line."""

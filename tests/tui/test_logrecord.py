@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from specdash.intake.rules import grammar_of
-from specdash.logs.buffer import LogBuffer, Numbers
+from specdash.logs.buffer import LogBuffer
+from specdash.logs.numbering import Numbers
 from specdash.tui.paint import text_of
 from specdash.tui.widgets.logrecord import record_of, record_rows, record_title
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
-from specdash.logs.buffer import Numbers
+from specdash.logs.numbering import Numbers
 from specdash.logs.polls import poll_of
 from specdash.tui.paint import Row, Span, clip, dim, pad, row, wrap
 

@@ -11,7 +11,8 @@ from specdash.tui.paint import Row, Span, dim, row
 
 if TYPE_CHECKING:
     from specdash.engines.grammar import Grammar
-    from specdash.logs.buffer import LogBuffer, Numbers
+    from specdash.logs.buffer import LogBuffer
+    from specdash.logs.numbering import Numbers
     from specdash.logs.records import Start
 
 MOST: Final = 400

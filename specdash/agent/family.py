@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 PREFIX = re.compile(r"([A-Za-z]\w*)::")
 """How the engines' workers are titled: ``VLLM::Worker_TP0``, ``sglang::scheduler_TP0``."""
+PORT = re.compile(r"--port[= ](\d+)")
 OFFSHOOT = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside its workers."""
 SHARED_CGROUP = re.compile(
@@ -74,6 +75,8 @@ class Family(object):
         self._barred = self._census.ours | self._census.supervisors | {1}
         self._roots = roots
         self._sure = sure
+        self._ports: "set[str]" = set()
+        """What the main processes among the roots are told to listen on."""
         self._titles: "dict[int, str]" = {}
         self._token = b"SPECDASH_RUN=" + run.encode() if run else None
         self._parents = self._supervisor_of(run)
@@ -89,7 +92,9 @@ class Family(object):
         for pid, start in self._roots:
             if self._census.is_there(pid, start):
                 self._add(pid, "root")
-                self._sure = self._sure or self._is_main(pid)
+                if self._is_main(pid):
+                    self._sure = True
+                    self._ports.update(filter(None, [self._port_of(pid)]))
                 if self._census.stats[pid].ppid in self._census.supervisors:
                     self._parents.add(self._census.stats[pid].ppid)
         self._by_token()
@@ -129,8 +134,10 @@ class Family(object):
         """Whether this is news."""
         if pid in self._barred or pid not in self._census.stats:
             return False
-        if pid not in self.how and SUPERVISOR in self._title(pid):
-            self._barred.add(pid)  # of another user's launch, whose record we cannot read
+        if pid not in self.how and (SUPERVISOR in self._title(pid) or self._is_on_another_port(pid)):
+            # Of another user's launch, whose record we cannot read; or the shell that started a server has
+            # become another one itself (``A & exec B``).
+            self._barred.add(pid)
             return False
         known = self.how.setdefault(pid, set())
         news = way not in known
@@ -210,7 +217,7 @@ class Family(object):
         places = {self._place(pid) for pid in self.how}
         places -= {self._place(pid) for pid in sharing if self._is_main(pid)}
         for pid, shared in sharing.items():
-            if self._is_anothers(pid):
+            if self._main_above(pid) is not None:
                 continue
             if not self._sure and self._is_alike(pid, prefixes) and self._place(pid) in places:
                 for way in shared | {"title"}:
@@ -230,15 +237,25 @@ class Family(object):
         """Whether this is an engine's main process, by its command line."""
         return bool(ENGINE.search(self._title(pid))) and self._prefix(pid) is None
 
-    def _is_anothers(self, pid: int) -> bool:
-        """Whether this, or who has started it, is the main process of another server."""
+    def _main_above(self, pid: int) -> "int | None":
+        """The main process that this is or descends from, if it is none of the family."""
         seen = set()
         while pid in self._census.stats and pid not in self.how and pid not in seen:
             if self._is_main(pid):
-                return True
+                return pid
             seen.add(pid)
             pid = self._census.stats[pid].ppid
-        return False
+        return None
+
+    def _is_on_another_port(self, pid: int) -> bool:
+        """Whether this belongs to a server that is not on the port of the one that was asked for."""
+        main = self._main_above(pid) if self._ports else None
+        port = self._port_of(main) if main is not None else None
+        return port is not None and port not in self._ports
+
+    def _port_of(self, pid: int) -> "str | None":
+        match = PORT.search(self._title(pid))
+        return match.group(1) if match else None
 
     def _place(self, pid: int) -> "tuple[int, int, str]":
         """What one server's processes have in common: session, group, and where they write."""

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from specdash.monitor.commandline import program
+from specdash.monitor.commandline import launch_facts, program
 from specdash.monitor.samples import Process
 
 SHELLS = frozenset(
@@ -77,7 +77,8 @@ def discover(
         by_parent.setdefault(process.ppid, []).append(process)
     for titles in engines:
         mains = [p for p in table if p.state != "Z" and titles.main.match(program(p.argv))]
-        below = [(main, _descendants(main, by_parent)) for main in _without_copies(mains, table)]
+        mains = _without_copies(mains, table)
+        below = [(main, _descendants(main, mains, by_parent)) for main in mains]
         taken.update(p.pid for main, members in below for p in (main, *members))
         lost = {p.pid: p for p in table if p.pid not in taken and _is_member(titles, p)}
         homes = {pid: _home(_top(process, lost), below, titles, seen) for pid, process in lost.items()}
@@ -92,27 +93,34 @@ def discover(
 
 
 def _without_copies(mains: list[Process], table: Sequence[Process]) -> list[Process]:
-    """Drop forked copies: a worker that still shows its parent's command line is no second server."""
-    parents = {process.pid: process.ppid for process in table}
-    pids = {process.pid for process in mains}
+    """Drop forked copies: a worker that still shows its parent's command line is no second server.
 
-    def has_main_above(pid: int) -> bool:
+    One on another port is: the shell that started it may have become a server itself (``A & exec B``).
+    """
+    parents = {process.pid: process.ppid for process in table}
+    ports = {process.pid: launch_facts(process.argv).port for process in mains}
+
+    def is_copy(main: Process) -> bool:
         seen: set[int] = set()
+        pid = main.pid
         while (pid := parents.get(pid, 0)) and pid not in seen:
-            if pid in pids:
-                return True
+            if pid in ports:
+                return ports[pid] == ports[main.pid] or None in (ports[pid], ports[main.pid])
             seen.add(pid)
         return False
 
-    return [process for process in mains if not has_main_above(process.pid)]
+    return [process for process in mains if not is_copy(process)]
 
 
-def _descendants(main: Process, by_parent: Mapping[int, list[Process]]) -> list[Process]:
+def _descendants(
+    main: Process, mains: Sequence[Process], by_parent: Mapping[int, list[Process]]
+) -> list[Process]:
     found: dict[int, Process] = {}
+    apart = {process.pid for process in mains}
     todo = [main.pid]
     while todo:
         for child in by_parent.get(todo.pop(), ()):
-            if child.pid not in found and child.pid != main.pid:
+            if child.pid not in found and child.pid not in apart:
                 found[child.pid] = child
                 todo.append(child.pid)
     return list(found.values())

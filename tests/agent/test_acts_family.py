@@ -316,8 +316,8 @@ def child(title):
         return pid
     os.execv("/bin/sleep", [title, "600"])
 
-for name in "AB":
-    if os.fork() == 0:
+for port, name in enumerate("AB", 8001):
+    if (way == "exec" and name == "B") or os.fork() == 0:
         if way == "jobs":
             os.setpgid(0, 0)
         out = os.open("both" if way == "one log" else name, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
@@ -326,7 +326,7 @@ for name in "AB":
         pids = [os.getpid(), *map(child, titles[1:])]
         os.write(told, " ".join(map(str, [name, *pids])).encode() + b"\n")
         os.close(told)
-        os.execv("/bin/sleep", [titles[0], "600"])
+        os.execv("/bin/sleep", ["%s --port %d" % (titles[0], port), "600"])
 """
 OFFSHOOT = "python3 -c from multiprocessing.resource_tracker import main"
 VLLM = ("python3 vllm serve", "VLLM::EngineCore", "VLLM::Worker", OFFSHOOT)
@@ -345,7 +345,8 @@ def beside(
         shell = begin(*code, stdout=subprocess.PIPE, cwd=tmp_path)
         assert shell.stdout is not None
         told = [shell.stdout.readline().decode().split() for _ in range(2)]
-        shell.wait()
+        if way != "exec":
+            shell.wait()
         shell.stdout.close()
         servers = {name: list(map(int, numbers)) for name, *numbers in told}
         pids.extend(pid for server in servers.values() for pid in server)
@@ -404,6 +405,13 @@ def test_what_a_dead_server_has_left_is_found_without_the_living_one_beside_it(
     else:
         assert set(members(answer)) == set(left)
         assert doubtful(answer) == set()
+
+
+def test_a_server_that_was_the_script_of_another_is_found_without_it(hands: Hands, beside: Beside) -> None:
+    """``vllm serve A & exec vllm serve B``: A is a child of B, in its session."""
+    servers = beside("exec")
+    for mine in servers.values():
+        assert set(members(hands.family(mine[0]))) == set(mine)
 
 
 @pytest.mark.parametrize("way", ["jobs", "script"])

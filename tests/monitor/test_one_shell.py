@@ -191,6 +191,15 @@ def test_who_watched_two_die_that_wrote_into_one_log_knows_both() -> None:
         assert {pid for pid, _ in called(memory, server[0].pid).leftovers} == pids(left[name])
 
 
+@ENGINES
+def test_a_server_below_another_on_another_port_is_one_of_its_own(engine: str) -> None:
+    """``vllm serve A & exec vllm serve B``: what was the script is B, and A its child."""
+    inner, outer = script(engine).values()
+    inner[0] = change(inner[0], ppid=outer[0].pid)
+    families = discover([*inner, *outer], TITLES)
+    assert [everybody(family) for family in families] == [pids(inner), pids(outer)]
+
+
 def test_an_engine_that_a_program_runs_by_itself_is_no_server_besides_it() -> None:
     trees = script("vllm")
     _, core, worker = tree("vllm", 300, 300, sid=80, pgid=90, out="/log/first")

@@ -69,6 +69,15 @@ def test_every_command_of_the_readme_can_be_given_as_it_stands() -> None:
         check_command_line(line)
 
 
+def test_the_readme_names_every_key_that_acts_and_no_key_or_option_that_is_none() -> None:
+    text = (ROOM.parent / "README.md").read_text("utf-8")
+    there = [action for action in ACTIONS if action.available]
+    keys = set(KEY.findall(text))
+    assert keys - {"`"} <= {label for action in there for label in action.label.split()}
+    assert {action.label for action in there if action.risk != "read"} <= keys
+    assert set(OPTION.findall(text)) <= {name for command in COMMANDS for name in _options(command)}
+
+
 @pytest.mark.parametrize("topic", TOPICS)
 def test_every_key_and_option_that_a_page_names_exists(topic: str) -> None:
     labels = {label for action in ACTIONS if action.available for label in action.label.split()}

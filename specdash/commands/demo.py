@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 TEACHES = {
     "zombie-live": "this start will hang, and soon you are told why",
-    "zombie": "a start that hung eight hours ago",
+    "zombie": "a start that has hung for hours",
 }
 """What there is to see, where the scenario's own words need another's."""
 

@@ -81,7 +81,7 @@ _HANG = Halt("verify", 6, guilty=3)
 SCENARIOS: dict[str, Scenario] = {
     "healthy": Scenario("from zero to serving while you watch", (Course(),)),
     "zombie": Scenario(
-        "stuck in graph capture for eight hours; when killed, GPU 1 keeps 76 GiB and the draft fits no more",
+        "stuck in graph capture for hours; when killed, GPU 1 keeps 76 GiB and the draft fits no more",
         (
             Course(age_s=8 * 3600.0, halt=_HANG, held_gpu=1, held_apart=True),
             Course(draft_is_strict=True, traffic=False),

@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 PREFIX = re.compile(r"([A-Za-z]\w*)::")
 """How the engines' workers are titled: ``VLLM::Worker_TP0``, ``sglang::scheduler_TP0``."""
-PORT = re.compile(r"--port[= ](\d+)")
+PORT = re.compile(r"(?:vllm|sglang).*--port[= ](\d+)")
+"""Of the engines that start no other servers, as llama.cpp's router does."""
 OFFSHOOT = re.compile(r"multiprocessing[.-]|compile_worker")
 """In the command line of what Python starts beside its workers."""
 SHARED_CGROUP = re.compile(

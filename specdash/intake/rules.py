@@ -10,9 +10,7 @@ from specdash.engines.grammar import Grammar
 from specdash.engines.loader import grammars
 from specdash.intake import ownengines
 from specdash.monitor.memory import Rules
-from specdash.monitor.servers import Titles
-
-_NEVER = r"(?!)"
+from specdash.monitor.servers import NEVER, Titles
 
 
 def titles_of(grammar: Grammar) -> Titles:
@@ -21,9 +19,9 @@ def titles_of(grammar: Grammar) -> Titles:
     processes = spec.processes
     return Titles(
         engine=spec.name,
-        main=re.compile(processes.main or _NEVER),
-        member=re.compile(processes.member or _NEVER),
-        rank=re.compile(processes.rank or _NEVER),
+        main=re.compile(processes.main or NEVER),
+        member=re.compile(processes.member or NEVER),
+        rank=re.compile(processes.rank or NEVER),
         default_port=spec.default_port or 8000,
         watch=tuple(pattern for pattern in (processes.main, processes.member) if pattern),
     )

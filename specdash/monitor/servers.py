@@ -18,6 +18,10 @@ SHELLS = frozenset(
 """Parents that restart nothing, and take in whoever is left behind."""
 
 
+NEVER = r"(?!)"
+"""A pattern for what an engine does not have."""
+
+
 class Titles(msgspec.Struct, frozen=True, kw_only=True):
     """How one engine's processes are called."""
 
@@ -31,6 +35,11 @@ class Titles(msgspec.Struct, frozen=True, kw_only=True):
     default_port: int
     watch: tuple[str, ...] = ()
     """What the agent searches whole command lines for; ``main`` sees them stripped, and from the front."""
+
+    @property
+    def titled(self) -> bool:
+        """Its workers have titles. Of others a server may start servers, as llama.cpp's router does."""
+        return self.member.pattern != NEVER
 
 
 class Family(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,7 +86,7 @@ def discover(
         by_parent.setdefault(process.ppid, []).append(process)
     for titles in engines:
         mains = [p for p in table if p.state != "Z" and titles.main.match(program(p.argv))]
-        mains = _without_copies(mains, table)
+        mains = _without_copies(mains, table, titles)
         below = [(main, _descendants(main, mains, by_parent)) for main in mains]
         taken.update(p.pid for main, members in below for p in (main, *members))
         lost = {p.pid: p for p in table if p.pid not in taken and _is_member(titles, p)}
@@ -92,13 +101,13 @@ def discover(
     return tuple(sorted(families, key=lambda family: (family.main.started, family.main.pid)))
 
 
-def _without_copies(mains: list[Process], table: Sequence[Process]) -> list[Process]:
+def _without_copies(mains: list[Process], table: Sequence[Process], titles: Titles) -> list[Process]:
     """Drop forked copies: a worker that still shows its parent's command line is no second server.
 
     One on another port is: the shell that started it may have become a server itself (``A & exec B``).
     """
     parents = {process.pid: process.ppid for process in table}
-    ports = {process.pid: launch_facts(process.argv).port for process in mains}
+    ports = {p.pid: launch_facts(p.argv).port if titles.titled else None for p in mains}
 
     def is_copy(main: Process) -> bool:
         seen: set[int] = set()

@@ -200,6 +200,15 @@ def test_a_server_below_another_on_another_port_is_one_of_its_own(engine: str) -
     assert [everybody(family) for family in families] == [pids(inner), pids(outer)]
 
 
+def test_what_a_router_starts_is_its_own() -> None:
+    table = [
+        process(pid, ppid, "llama-server", "--port", str(pid), start=pid, started=float(pid))
+        for pid, ppid in ((100, 1), (101, 100))
+    ]
+    [family] = discover(table, TITLES)
+    assert everybody(family) == {100, 101}
+
+
 def test_an_engine_that_a_program_runs_by_itself_is_no_server_besides_it() -> None:
     trees = script("vllm")
     _, core, worker = tree("vllm", 300, 300, sid=80, pgid=90, out="/log/first")

@@ -35,7 +35,7 @@ def wish_to_launch(here: Scene) -> Wish:
     if not seen:
         raise SpecdashError(
             "nothing is known that could be launched here",
-            "specdash init TARGET writes a profile while one runs; the dashboard, kill and restart remember one",
+            "specdash init TARGET writes a profile while one runs; dashboard, kill and restart remember it",
         )
     return from_found(seen[0], _last(here, seen[0].launch.engine), variant)
 

@@ -90,6 +90,7 @@ def run(targets: tuple[str, ...], given: dict[str, Any]) -> int:
         DeferredSource(
             target,
             partial(_open, target, given, stage, profile, named, on_frame=recorder, **more),
+            shown=named[1].target if named else None,
             watch_only=given["watch"] or bool(named and named[1].watch),
         )
         for target, named, recorder in zip(targets, hosts, recorders, strict=True)

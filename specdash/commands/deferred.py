@@ -20,12 +20,15 @@ if TYPE_CHECKING:
 class DeferredSource:
     """A host that is about to be connected; fits ``specdash.session.source.Source``."""
 
-    def __init__(self, target: str, open_: Callable[[], Source], *, watch_only: bool = False) -> None:
+    def __init__(
+        self, target: str, open_: Callable[[], Source], *, shown: str | None = None, watch_only: bool = False
+    ) -> None:
+        """``shown``: the target that the profile has for it, by which it goes once it is connected."""
         self._target, self._open, self._watch_only = target, open_, watch_only
         self._source: Source | None = None
         self._listeners: list[Callable[[], None]] = []
         self._stopped = False
-        self._before = HostState(target=target)
+        self._before = HostState(target=shown or target)
 
     @property
     def target(self) -> str:
@@ -91,7 +94,7 @@ class DeferredSource:
         try:
             self._source = self._open()
         except SpecdashError as error:  # an option that cannot be: nothing to try again
-            self._before = HostState(target=self._target, link=Link(state="refused", reason=str(error)))
+            self._before = HostState(target=self._before.target, link=Link(state="refused", reason=str(error)))
             self._changed()
             return
         self._source.subscribe(self._changed)

@@ -27,6 +27,11 @@ async def test_it_connects_until_it_runs_and_then_is_the_host() -> None:
     assert real.stopped
 
 
+def test_a_host_of_the_profile_has_the_same_name_before_and_after_it_is_connected() -> None:
+    deferred = DeferredSource("box", lambda: fakes.source(states.serving()), shown="root@gpubox")
+    assert (deferred.target, deferred.state.target) == ("box", "root@gpubox")
+
+
 async def test_a_host_that_cannot_be_opened_is_refused_with_the_reason() -> None:
     def fail() -> Source:
         raise SpecdashError("no such key file", "name another with --identity")

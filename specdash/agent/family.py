@@ -28,6 +28,7 @@ from specdash.agent.census import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
     from specdash.agent.acts import Acts
@@ -77,7 +78,8 @@ class Family(object):
         self._roots = roots
         self._sure = sure
         self._ports: "set[str]" = set()
-        """What the main processes among the roots are told to listen on."""
+        self._outs: "set[str]" = set()
+        """What the main processes among the roots are told to listen on, and where they write."""
         self._titles: "dict[int, str]" = {}
         self._token = b"SPECDASH_RUN=" + run.encode() if run else None
         self._parents = self._supervisor_of(run)
@@ -96,6 +98,7 @@ class Family(object):
                 if self._is_main(pid):
                     self._sure = True
                     self._ports.update(filter(None, [self._port_of(pid)]))
+                    self._outs.update({self._place(pid)[2], "/dev/null"})
                 if self._census.stats[pid].ppid in self._census.supervisors:
                     self._parents.add(self._census.stats[pid].ppid)
         self._by_token()
@@ -135,7 +138,7 @@ class Family(object):
         """Whether this is news."""
         if pid in self._barred or pid not in self._census.stats:
             return False
-        if pid not in self.how and (SUPERVISOR in self._title(pid) or self._is_on_another_port(pid)):
+        if pid not in self.how and (SUPERVISOR in self._title(pid) or self._is_of_another(pid)):
             # Of another user's launch, whose record we cannot read; or the shell that started a server has
             # become another one itself (``A & exec B``).
             self._barred.add(pid)
@@ -228,11 +231,15 @@ class Family(object):
 
     def _is_alike(self, pid: int, prefixes: "set[str]") -> bool:
         """Whether this is titled like the family, and what has started it is gone."""
-        stats, match = self._census.stats, self._prefix(pid)
+        match = self._prefix(pid)
+        titled = OFFSHOOT.search(self._title(pid)) or (match and match.group(1) in prefixes)
+        return bool(titled) and self._is_lost(pid)
+
+    def _is_lost(self, pid: int) -> bool:
+        """Whether what has started this is gone: who only takes an orphan in is of another session."""
+        stats = self._census.stats
         parent = stats.get(stats[pid].ppid)
-        if parent is not None and parent.sid == stats[pid].sid:
-            return False
-        return bool(OFFSHOOT.search(self._title(pid)) or (match and match.group(1) in prefixes))
+        return parent is None or (parent.sid != stats[pid].sid and stats[pid].ppid not in self.how)
 
     def _is_main(self, pid: int) -> bool:
         """Whether this is an engine's main process, by its command line."""
@@ -240,19 +247,27 @@ class Family(object):
 
     def _main_above(self, pid: int) -> "int | None":
         """The main process that this is or descends from, if it is none of the family."""
+        return next((above for above in self._above(pid) if self._is_main(above)), None)
+
+    def _above(self, pid: int) -> "Iterator[int]":
+        """This and what it descends from, up to the family."""
         seen = set()
         while pid in self._census.stats and pid not in self.how and pid not in seen:
-            if self._is_main(pid):
-                return pid
+            yield pid
             seen.add(pid)
             pid = self._census.stats[pid].ppid
-        return None
 
-    def _is_on_another_port(self, pid: int) -> bool:
-        """Whether this belongs to a server that is not on the port of the one that was asked for."""
-        main = self._main_above(pid) if self._ports else None
-        port = self._port_of(main) if main is not None else None
-        return port is not None and port not in self._ports
+    def _is_of_another(self, pid: int) -> bool:
+        """Whether this is of a server on another port, or of a dead one's workers, which write elsewhere."""
+        for above in self._above(pid) if self._outs else ():
+            if self._is_main(above):
+                port = self._port_of(above)
+                return bool(port and self._ports and port not in self._ports)
+            worker = self._prefix(above) or OFFSHOOT.search(self._title(above))
+            out = self._place(above)[2]
+            if worker and self._is_lost(above) and out.startswith("/") and out not in self._outs:
+                return True
+        return False
 
     def _port_of(self, pid: int) -> "str | None":
         match = PORT.search(self._title(pid))

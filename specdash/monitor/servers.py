@@ -155,20 +155,25 @@ def _home(
     before = seen.get((top.pid, top.start))
     if before is not None:
         return next((main for main, _ in below if f"{main.pid}:{main.start}" == before), None), True
-    for main, _ in below:
+    alike = [(main, members) for main, members in below if _write_alike(main, top)]
+    for main, _ in alike:
         if main.pid in (top.sid, top.pgid):
             return main, True  # whoever is in the session or group that it leads descends from it
     may_be = [
         main
-        for main, members in below
+        for main, members in alike
         if (main.sid, main.pgid) == (top.sid, top.pgid)  # another group of a shell is another job
         and top.sid
         and main.start <= top.start  # who is older descends from somebody else
-        and (main.out == top.out or None in (main.out, top.out))  # they inherit where it writes
         and not _has_maker(top)
         and not any(_is_member(titles, p) for p in members)  # none that has its workers has lost them
     ]
     return (may_be[0], False) if len(may_be) == 1 else (None, True)
+
+
+def _write_alike(main: Process, worker: Process) -> bool:
+    """Workers inherit where their main process writes."""
+    return main.out == worker.out or None in (main.out, worker.out)
 
 
 def _left_over(lost: Sequence[Process], seen: Seen) -> list[list[Process]]:

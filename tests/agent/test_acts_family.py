@@ -412,6 +412,8 @@ def test_a_server_that_was_the_script_of_another_is_found_without_it(hands: Hand
     servers = beside("exec")
     for mine in servers.values():
         assert set(members(hands.family(mine[0]))) == set(mine)
+    kill(servers["A"][0])
+    assert set(members(hands.family(servers["B"][0]))) - {servers["A"][0]} == set(servers["B"])
 
 
 @pytest.mark.parametrize("way", ["jobs", "script"])

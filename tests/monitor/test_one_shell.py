@@ -198,6 +198,14 @@ def test_a_server_below_another_on_another_port_is_one_of_its_own(engine: str) -
     inner[0] = change(inner[0], ppid=outer[0].pid)
     families = discover([*inner, *outer], TITLES)
     assert [everybody(family) for family in families] == [pids(inner), pids(outer)]
+    # The session is led by what was the shell of both.
+    left = [change(one, sid=outer[0].pid, pgid=outer[0].pid) for one in killed(inner)]
+    outer = [change(one, sid=outer[0].pid, pgid=outer[0].pid) for one in outer]
+    families = discover([*left, *outer], TITLES)
+    assert {family.orphaned: everybody(family) for family in families} == {
+        True: pids(left),
+        False: pids(outer),
+    }
 
 
 def test_what_a_router_starts_is_its_own() -> None:

@@ -185,7 +185,7 @@ def _with(step: Step, words: str) -> Step:
 
 def _script_step(script: Script, subject: Subject, repeat: int) -> Step:
     finds = f"its rate is what {script.tok_s} finds" if script.tok_s else "nothing says how its rate is found"
-    where = f"runs {subject.place}; kept in the history as {subject.variant}"
+    where = f"runs {subject.place}; {_kept_as(subject.variant)}"
     return Step(
         title=f"{_measure(repeat)}: a command of your own",
         risk="soft",
@@ -236,4 +236,10 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
         yield "GET /metrics before and after"
     else:
         yield "GET /metrics is not asked: this server has no counters, or reading would take them away"
-    yield f"the load is made {subject.place}; kept in the history as {subject.variant}"
+    yield f"the load is made {subject.place}; {_kept_as(subject.variant)}"
+
+
+def _kept_as(variant: str) -> str:
+    """By which name it is compared; of ours also where it comes from."""
+    ours = ", the name for all that runs without speculation" if variant == BASELINE else ""
+    return f"kept in the history as {variant}{ours}"

@@ -113,7 +113,11 @@ def _own(server: Server, now: float) -> Pace | None:
         return Pace(median(recent), figures.running, f"it makes now with {count(figures.running, 'request')}")
     itl = figures.itl
     # With speculation a step yields several tokens, and an engine may count the step.
-    if itl is None or itl.p50_least or itl.p50_ms <= 0 or server.speculation is not None:
+    if itl is None or itl.p50_least or server.speculation is not None:
+        return None
+    if itl.p50_ms <= (
+        itl.finest_ms or 0.0
+    ):  # within the first bucket of its histogram: only a bound is known
         return None
     return Pace(1000 / itl.p50_ms, 1, f"that one stream had {ago(now - itl.at)} ago")
 

@@ -26,8 +26,8 @@ from specdash.session.following import Following
 
 OUTPUT: Final = 256
 USUAL: Final[Mapping[str, tuple[tuple[int, ...], int]]] = {
-    "1 stream": ((1,), 3),
-    "once": ((1,), 1),
+    "1 stream ×3": ((1,), 3),
+    "1 stream ×1": ((1,), 1),
     "8 streams": ((8,), 3),
     "64 streams": ((64,), 3),
 }
@@ -116,7 +116,7 @@ class Offering:
 
     def _also(self, name: str) -> Also:
         what, repeat = self._ways[name]
-        times = "one run: no interval" if repeat == 1 else f"{repeat} runs"
+        times = "one run: no ± known" if repeat == 1 else f"{repeat} runs"
         words = shlex.join(what.command) if isinstance(what, Script) else _in_short(what)
         return Also(name, f"{words}, {times}", lambda: self.offer(name))
 

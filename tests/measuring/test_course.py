@@ -39,6 +39,12 @@ def test_the_plan_is_literal() -> None:
     )
 
 
+def test_a_name_that_nobody_gave_is_said_to_be_ours() -> None:
+    nameless = msgspec.structs.replace(SUBJECT, variant="baseline")
+    told = plan(Course(subject=nameless, loads=(LOAD,)), made=1.0).steps[0].preview[-1]
+    assert told.endswith("kept in the history as baseline, the name for all that runs without speculation")
+
+
 @pytest.mark.parametrize(
     ("streams", "requests", "says"),
     [

@@ -123,6 +123,8 @@ def test_the_server_tells_where_no_run_with_as_many_streams_was_kept() -> None:
     )
     least = replace(idle, itl=replace(itl, p50_least=True))
     assert "not known" in words(server=serving(least))
+    quick = replace(idle, itl=replace(itl, finest_ms=100.0))
+    assert "not known" in words(server=serving(quick)), "within the first bucket only a bound is known"
 
 
 def test_a_rate_and_a_duration_tell_by_themselves() -> None:

@@ -31,8 +31,11 @@ async def test_own_commands_and_loads_of_the_profile_come_before_the_usual_ones(
     assert offer.plan.steps[0].title == "measure 3 times: a command of your own"
     assert offer.plan.steps[0].preview[0] == "python3 /tmp/benchmark_eagle3.py"
     assert [(also.label, also.says) for also in offer.also[:2]] == [
-        ("steady", "2.5 requests a second, 10 requests, 128 tokens in 256 out, one run: no interval"),
-        ("1 stream", "1 stream, 32 requests, 128 tokens in 256 out, 3 runs"),
+        (
+            "steady",
+            "2.5 requests a second, 10 requests, 128 tokens in 256 out, one run: no ± known",
+        ),
+        ("1 stream ×3", "1 stream, 32 requests, 128 tokens in 256 out, 3 runs"),
     ]
 
 
@@ -42,7 +45,10 @@ async def test_no_other_way_is_the_plan_that_is_shown_and_equal_loads_read_alike
     assert offer.plan.steps[0].title == "measure 3 times: 1 stream, 32 requests of 128 tokens in and 256 out"
     assert [(also.label, also.says) for also in offer.also[:2]] == [
         ("short", "1 stream, 4 requests, 128 tokens in 128 out, 3 runs"),
-        ("once", "1 stream, 32 requests, 128 tokens in 256 out, one run: no interval"),
+        (
+            "1 stream ×1",
+            "1 stream, 32 requests, 128 tokens in 256 out, one run: no ± known",
+        ),
     ]
     wide = await offering(tmp_path, one=short, wide=Benchmark(concurrency=(1, 64), repeat=2)).offer()
     assert wide.also[0].says == "1, 64 streams, 32 to 256 requests, 128 tokens in 256 out, 2 runs"
@@ -72,11 +78,11 @@ async def test_every_benchmark_can_be_reached_however_many_there_are(tmp_path: P
         seen |= {also.label for also in offer.also}
         offer = await next(also for also in offer.also if also.label == MORE).make()
         assert offer.plan.steps[0].title.startswith("measure once: "), "the plan is the same"
-    assert {*names[1:], "1 stream", "once", "8 streams", "64 streams"} <= seen
+    assert {*names[1:], "1 stream ×3", "1 stream ×1", "8 streams", "64 streams"} <= seen
 
 
 async def test_a_benchmark_of_the_profile_hides_the_usual_one_of_its_name(tmp_path: Path) -> None:
-    offer = await offering(tmp_path, once=OWN).offer()
+    offer = await offering(tmp_path, **{"1 stream ×3": OWN}).offer()
     assert offer.plan.steps[0].title == "measure 3 times: a command of your own"
 
 

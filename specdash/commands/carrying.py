@@ -138,7 +138,7 @@ def shown(plan: Plan, room: int | None) -> Iterator[str]:
 
     Only its commands are folded into ``room``, so that a shell takes them; who prints it folds the rest.
     """
-    yield f"{plan.kind} {clean_line(plan.subject)} on {plan.where}"
+    yield f"{clean_line(plan.named)} on {plan.where}"
     for number, step in enumerate(plan.steps, 1):
         where = " (outside)" if step.place == "outside" else ""
         yield f"  {number} {_mark(step)}{clean_line(step.title)}{where}"

@@ -9,7 +9,7 @@ import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document
 from specdash.monitor.naming import in_full
-from specdash.operations.work import Manage, Measure, Start, Work
+from specdash.operations.work import Check, Manage, Measure, Start, Work, Write
 
 Kind: TypeAlias = Literal["kill", "clean", "launch", "restart", "patch", "undo", "bench", "run"]
 Risk: TypeAlias = Literal["read", "soft", "hard"]
@@ -107,6 +107,17 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.host if url else in_full(self.target, self.host)
 
     @property
+    def does(self) -> str:
+        """Its kind in a word; where a restart finds nothing to end it is a start, from title to outcome."""
+        starts = bool(self.steps) and isinstance(self.steps[0].work, (Check, Start, Write))
+        return "start" if self.kind in ("restart", "launch") and starts else self.kind
+
+    @property
+    def named(self) -> str:
+        """``restart sglang:30000``"""
+        return f"{self.does} {self.subject}"
+
+    @property
     def active(self) -> int | None:
         """The step at work, or None."""
         return next((n for n, step in enumerate(self.steps) if step.state == "active"), None)
@@ -148,20 +159,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     def summary(self) -> str:
         """One line for a person: what it is and how far."""
         if not self.steps:
-            return f"{self.kind} {self.subject}: nothing to do"
+            return f"{self.named}: nothing to do"
         done = sum(step.state in ("done", "skipped") for step in self.steps)
         if (failed := self.failed) is not None:
-            return f"{self.kind} {self.subject}: failed at “{failed.title}”: {failed.evidence}"
+            return f"{self.named}: failed at “{failed.title}”: {failed.evidence}"
         if (index := self.active) is not None:
             step = self.steps[index]
             said = f": {step.evidence}" if step.evidence else ""
-            return f"{self.kind} {self.subject}: step {index + 1} of {len(self.steps)}, {step.title}{said}"
+            return f"{self.named}: step {index + 1} of {len(self.steps)}, {step.title}{said}"
         if self.over:
             last = self.steps[-1].evidence
-            return (
-                f"{self.kind} {self.subject}: {'done' if self.ok else 'cut off'}{f'; {last}' if last else ''}"
-            )
-        return f"{self.kind} {self.subject}: {done} of {len(self.steps)} steps"
+            return f"{self.named}: {'done' if self.ok else 'cut off'}{f'; {last}' if last else ''}"
+        return f"{self.named}: {done} of {len(self.steps)} steps"
 
 
 def new_id(kind: Kind) -> str:

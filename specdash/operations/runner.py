@@ -187,7 +187,7 @@ class Runner:
     async def _take_hosts(self, plan: Plan) -> None:
         try:
             for hands in self._places(plan):
-                await reserve(hands, self._who, _what(plan))
+                await reserve(hands, self._who, plan.named)
         except RequestError as error:
             raise SpecdashError(f"the host could not be reserved: {error.message}") from error
 
@@ -198,7 +198,7 @@ class Runner:
             raise RequestError(
                 "the host was rebooted since this was planned: nothing of it applies any more, plan it anew"
             )
-        lock = await hands.lock(self._who, _what(plan))
+        lock = await hands.lock(self._who, plan.named)
         if not lock.held:
             raise RequestError(_busy(lock))
 
@@ -236,10 +236,6 @@ class Asking:
             return answer.result()
         finally:
             answer.cancel()
-
-
-def _what(plan: Plan) -> str:
-    return f"{plan.kind} {plan.subject}"
 
 
 async def reserve(hands: Hands, who: str, what: str) -> None:

@@ -141,7 +141,7 @@ def of_operation(entry: Entry, entries: Sequence[Entry], measured: Sequence[Meas
         outcome = "cut off, as asked"
     return Report(
         id=plan.id,
-        title=f"{plan.kind} {plan.subject}",
+        title=plan.named,
         target=plan.target,
         host=plan.host,
         simulated=plan.simulated,
@@ -188,7 +188,7 @@ def _literal(plans: Iterable[Plan]) -> Iterator[tuple[str, tuple[str, ...]]]:
         for step in plan.steps:
             begun = step.state in ("done", "failed") and step.started is not None
             if begun and step.risk == "hard" and step.preview and not isinstance(step.work, Write):
-                yield f"{plan.kind}: {step.title}", step.preview
+                yield f"{plan.does}: {step.title}", step.preview
 
 
 def _diffs(plans: Sequence[Plan], entries: Sequence[Entry]) -> Iterator[Diff]:

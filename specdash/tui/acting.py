@@ -236,7 +236,7 @@ class Acting:
             else:
                 self._work(
                     self._perform(host, operations, answer.plan),
-                    f"{answer.plan.kind} on {called(host.source.target)}",
+                    f"{answer.plan.does} on {called(host.source.target)}",
                 )
 
         self._board.app.push_screen(PlanDialog(offer, hindered=hindered), answered)
@@ -263,7 +263,7 @@ class Acting:
             if at is not None and at.id == plan.id and at.begun:  # there is no room for its journal any more
                 self._tell(f"cut off: {at.summary()}", error)
             else:
-                self._tell(f"{plan.kind} {plan.subject}: not begun", error)
+                self._tell(f"{plan.named}: not begun", error)
             return
         host.ended, host.ended_at = plan, host.source.state.now
         if not plan.ok or self.now - began > LONG_S:
@@ -274,7 +274,7 @@ class Acting:
         assert plan is not None
         text = f"{plan.summary()} on {plan.where}.\n\nIt goes on unless you stop it; what was sent is sent."
         dialog = ConfirmDialog(
-            f"{plan.kind} is under way already",
+            f"{plan.does} is under way already",
             text,
             yes="Stop after this step",
             no="Let it go on",

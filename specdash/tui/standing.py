@@ -63,7 +63,7 @@ class Standing:
 
         plan = renewed(plan, self.source.state, clock())
         glyph, tone = _HEADS[plan.over]
-        heading = row(Span(f"{glyph} {plan.kind} {plan.subject} on {plan.where}", tone))
+        heading = row(Span(f"{glyph} {plan.named} on {plan.where}", tone))
         hint = key_hint(plan) if plan.over else ()
 
         def rows(width: int) -> list[Row]:
@@ -103,7 +103,7 @@ _HEADS: dict[bool, tuple[str, Tone]] = {False: ("◐", "accent"), True: ("✖", 
 def cut_off_row(plan: Plan) -> Row:
     """``kill of sglang:30000 was cut off after step 2 of 4 — R goes on``."""
     done = sum(step.over for step in plan.steps)
-    words = f"▲ {plan.kind} of {plan.subject} was cut off after step {done} of {len(plan.steps)}"
+    words = f"▲ {plan.does} of {plan.subject} was cut off after step {done} of {len(plan.steps)}"
     id_ = "server.restart"
     hint = row(dim("  — "), Span(BY_ID[id_].label, "key", id_), Span(" looks and goes on", "dim", id_))
     return row(Span(words, "warn"), hint)

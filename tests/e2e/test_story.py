@@ -129,7 +129,7 @@ async def _night(anna: Operator, sim: Simulation) -> None:
     await anna.press("j", "space")
     await anna.reads("[x] override draft")
     await anna.says_yes()
-    text = await anna.reads("✖ restart sglang:", "the draft's context is shorter", "P reviews the known fix")
+    text = await anna.reads("✖ start sglang:", "the draft's context is shorter", "P reviews the known fix")
     assert "✖ CRASHED" in text
     assert "▌ValueError: Warning: Target model's context_length (262144)" in text, (
         "the log stands at the cause"
@@ -146,7 +146,7 @@ async def _night(anna: Operator, sim: Simulation) -> None:
     await anna.says_yes()
     await anna.reads("◐ follow it until it serves")
     turn(sim, SPEED)
-    text = await anna.reads("✓ restart sglang:", "a token came back", "● READY", "● token ")
+    text = await anna.reads("✓ start sglang:", "a token came back", "● READY", "● token ")
     assert "✓ ask for one token" in text
 
     await anna.reviews("U", '+  "max_position_embeddings": 131072')

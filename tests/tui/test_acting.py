@@ -242,7 +242,7 @@ async def test_a_red_check_holds_the_start_until_it_is_overridden(tmp_path: Path
         await pilot.press("space")
         await until(pilot, "[x] override draft")
         await confirm(pilot)
-        await until(pilot, "✓ restart sglang:30000: done")
+        await until(pilot, "✓ start sglang:30000: done")
         assert [effect[0] for effect in source.host.effects] == ["launch", "token"]
 
 

@@ -79,7 +79,10 @@ def test_a_literal_line_is_broken_and_nothing_of_it_is_lost(text: str, room: int
 
 def test_a_plan_without_an_old_server_starts_and_one_with_it_restarts() -> None:
     check = step("preflight", Check(launch=LAUNCH))
-    assert title(plan(check, kind="restart")).startswith("Start sglang:30000 (pid 100) on gpubox")
+    start = plan(check, kind="restart")
+    assert title(start).startswith("Start sglang:30000 (pid 100) on gpubox")
+    assert start.summary().startswith("start sglang:30000"), "in its title, its steps and its end alike"
+    assert "start sglang:30000" in text_of(progress_row(start, 0.0))
     assert title(plan(step(), check, kind="restart")).startswith("Restart ")
     assert title(plan(step()), resumes=True) == "Go on: kill sglang:30000 (pid 100) on gpubox"
 

@@ -11,7 +11,7 @@ from typing import Final
 from rich.cells import cell_len, chop_cells
 
 from specdash.operations.plan import Kind, Plan, Step, StepState
-from specdash.operations.work import Check, Follow, Free, Start, TakeBack, Write
+from specdash.operations.work import Check, Follow, Free, TakeBack, Write
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, clip, dim, row, spread, width_of, wrap
@@ -36,17 +36,7 @@ _EVIDENCE_ROWS: Final = 4
 
 def verb(plan: Plan) -> str:
     """What the plan does, for a title and a button."""
-    if plan.kind in ("restart", "launch"):
-        return "Restart" if not isinstance(plan.steps[0].work, (Check, Start, Write)) else "Start"
-    words = {
-        "kill": "Kill",
-        "clean": "Clean",
-        "patch": "Patch",
-        "undo": "Undo",
-        "bench": "Measure",
-        "run": "Run",
-    }
-    return words[plan.kind]
+    return "Measure" if plan.kind == "bench" else plan.does.capitalize()
 
 
 def title(plan: Plan, *, resumes: bool = False) -> str:
@@ -162,7 +152,7 @@ def progress_row(plan: Plan, now: float, *, timed: bool = True) -> Row:
 
     ``timed``: nothing else on the screen tells how long the step may take yet.
     """
-    head = Span(f"◐ {plan.kind} {plan.subject}", "accent")
+    head = Span(f"◐ {plan.named}", "accent")
     if plan.active is None:
         return row(head, dim(f"  {counted(plan)}"))
     step = plan.steps[plan.active]
@@ -181,7 +171,7 @@ def counted(plan: Plan) -> str:
 def outcome_row(plan: Plan, width: int = 0) -> Row:
     """One line: what came of it, and which key helps. ``width``: the reason gives way, the key does not."""
     failed = plan.failed
-    name = f"{plan.kind} {plan.subject}"
+    name = plan.named
     if failed is not None:
         tail = key_hint(plan)
         words = f"✖ {name}: {failed.evidence or f'“{failed.title}” failed'}"

@@ -145,7 +145,7 @@ class StepsPane(Choosing, can_focus=True):
         rows: list[Row] = []
         height = WHOLE if self.whole else self.size.height
         if self.plan is not None:
-            rows.append(row(Span(f"{self.plan.kind} {self.plan.subject}", "strong")))
+            rows.append(row(Span(self.plan.named, "strong")))
             rows += self._plan(width, max(3, height - 2))
         if self.own:
             rows += [*([()] if rows else []), *self._own(width, max(3, height - len(rows)))]

@@ -24,6 +24,11 @@ def clock(seconds: float | None) -> str:
     return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"
 
 
+def took(seconds: float) -> str:
+    """How long something took, as exactly as it is known: ``3.8 s`` by its engine, ``4 s``, ``2:41``."""
+    return f"{seconds:.1f} s" if seconds < 10 and seconds % 1 else age(seconds)
+
+
 def gib(mib: int | float | None, *, digits: int = 1) -> str:
     """MiB as GiB (1024 MiB), without the unit; ``?`` where it was not seen."""
     return "?" if mib is None else f"{mib / 1024:.{digits}f}"

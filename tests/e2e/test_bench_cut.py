@@ -111,7 +111,7 @@ async def measuring(tmp_path: Path) -> AsyncIterator[tuple[Operator, SpecdashApp
             await anna.press("B")
             await anna.reads("Measure", "Cancel")
             await anna.says_yes()
-            await anna.reads("tok/s now")
+            await anna.reads("tok/s received")
             turn(simulation, 0.2)  # it is still at work when it is looked for again
             yield anna, app, simulation, wire
         await source.stop()
@@ -171,7 +171,7 @@ async def test_the_dashboard_says_that_the_load_goes_on_and_takes_it_up_again(
         text = await anna.reads("the link is lost: the load goes on on the host", "when it was last heard")
         assert len(loads(simulation)) == 1, text
         wire.mend()
-        await anna.reads("tok/s now")
+        await anna.reads("tok/s received")
         await anna.press("B")
         await anna.reads("stopped before its end", "kept")
         assert loads(simulation) == []

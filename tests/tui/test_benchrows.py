@@ -55,11 +55,12 @@ def test_the_panel_says_now_this_run_baseline_latency_acceptance_and_what_is_lef
     assert text_of(bench_title(LIVE)) == "◐ benchmark of eagle3-3  2 of 5 · measuring"
     assert "B stops it" in text_of(bench_below(LIVE))
     lines = said(bench_rows(LIVE, 78, 4)).splitlines()
-    assert lines[0] == "84.2 tok/s now · this run 81.0 · baseline 82.5 (−2 %)"
+    assert lines[0] == "84.2 tok/s received in the last second · this run 81.0 · baseline 82.5 (−2 %)"
+    assert "“serving”: as the server counts" in said(bench_rows(LIVE, 116, 4)).splitlines()[0]
     nothing_yet = msgspec.structs.replace(LIVE, so_far=None)
-    assert said(bench_rows(nothing_yet, 78, 4)).splitlines()[0] == "84.2 tok/s now"
+    assert said(bench_rows(nothing_yet, 60, 4)).splitlines()[0] == "84.2 tok/s received in the last second"
     untold = msgspec.structs.replace(nothing_yet, tick=msgspec.structs.replace(TICK, tokens_by="chunks"))
-    assert said(bench_rows(untold, 78, 4)).splitlines()[0] == "84.2 chunks/s now"
+    assert said(bench_rows(untold, 78, 4)).splitlines()[0].startswith("84.2 chunks/s received")
     assert len(lines) == 1 + 5 + 3
     assert "4 s ago" in lines[5]
     assert lines[6] == "TTFT 52 ms · ITL 11.8 ms · 4 running"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from specdash.monitor.serverparts import Check, Step
 from specdash.monitor.state import Gpu, HostState, Owner
 from specdash.tui.paint import Row, text_of, width_of
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.gpudetail import THROTTLE_WORDS, gpu_rows, gpu_title
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.rail import Rail, phases
-from specdash.tui.widgets.startdetail import phase_rows, phase_title, step_rows_of, step_title
+from specdash.tui.widgets.startdetail import phase_rows, phase_title, step_rows_of, step_title, took
 from specdash.tui.widgets.steps import StepsPane
 from tests.tui import fakes, sheets, states
 from tests.tui.conftest import Make
@@ -123,7 +124,7 @@ def test_a_phase_is_a_matrix_of_ranks_and_models_with_what_it_usually_takes() ->
     ]
     assert told[4] == "0:03 longer than the median of 6 good starts of this kind"
     assert told[6].split() == ["rank", "target", "draft"]
-    assert told[7].split() == ["TP0", "✓", "2:41", "✓", "0:03"]
+    assert told[7].split() == ["TP0", "✓", "2:41", "✓", "3", "s"]
     assert told[10].split() == ["TP3", "✓", "2:44", "○"], "it has no draft yet"
     assert told[-1] == "target: TP0 took 2:41, TP7 2:48"
     assert "No earlier good start of this kind is known" in phase("graphs")
@@ -157,6 +158,32 @@ def test_a_step_tells_when_and_where_in_the_log_each_rank_began_and_ended() -> N
     assert "TP0         12:36:44         —       4/8            60" in failed
     assert lines(step_rows_of(server, server.steps[3], 76)) == "It has not begun."
     assert text_of(step_title(server, server.steps[2])) == "✖ graphs target decode of sglang:30000   4/8"
+
+
+def test_a_rank_took_as_long_as_its_engine_says_to_a_tenth_where_it_was_quick() -> None:
+    server = sheets.checked().servers[0]
+    quick = msgspec.structs.replace(server.checks[0], took_s=3.77)
+    assert took(quick, server) == "3.8 s", "it began at 01 and ended at 05: no 0:03"
+    stamps = msgspec.structs.replace(
+        quick, took_s=None, begin_time="11-30 07:23:01", end_time="11-30 07:23:05"
+    )
+    assert took(stamps, server) == "4 s", "whole seconds tell no tenth"
+
+
+def test_a_boot_says_how_much_of_it_passed_before_its_first_line() -> None:
+    server = sheets.checked().servers[0]
+    check = Check(
+        role="target", phase="boot", begin_line=1, end_line=30,
+        begin_time="11-30 05:58:37", end_time="11-30 05:59:04",
+    )  # fmt: skip
+    step = Step(title="boot", mark="done", phase="boot", role="target", took_s=40.4)
+    told = lines(step_rows_of(msgspec.structs.replace(server, checks=(check,)), step, 76))
+    assert "27 s" in told, "its own line is of its log"
+    assert "13 s of it passed before its first line: Python and the engine are loaded" in told
+    exact = msgspec.structs.replace(step, took_s=27.0)
+    assert "passed before" not in lines(
+        step_rows_of(msgspec.structs.replace(server, checks=(check,)), exact, 76)
+    )
 
 
 # ---- on the screen -----------------------------------------------------------------------------------

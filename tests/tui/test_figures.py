@@ -18,9 +18,9 @@ def test_latencies_are_quantiles_with_what_they_were_made_of() -> None:
     text = told(panes.measured())
     assert "TTFT      p50 41.3 ms   p90 118 ms" in text
     assert "ITL       p50 16.6 ms   p90 ≥ 10.0 s" in text
-    assert "          34 answers in 1:00, 2 s ago" in text
+    assert "          34 begun in 1:00, 2 s ago" in text
     assert "          3,400 tokens in 1:00, 2 s ago" in text, "each has its own count and stretch"
-    assert text.index("          34 answers in 1:00, 2 s ago") == 1 + text.index(
+    assert text.index("          34 begun in 1:00, 2 s ago") == 1 + text.index(
         "TTFT      p50 41.3 ms   p90 118 ms"
     )
     wide = told(panes.measured(), 90)
@@ -57,10 +57,10 @@ def test_where_an_age_has_no_room_it_is_left_out_and_not_cut() -> None:
     one = Latency(at=state.now - 6, p50_ms=50.0, p90_ms=58.0, counted=1, most_ms=100.0)
     figures = msgspec.structs.replace(state.servers[0].figures, ttft=one)
     server = msgspec.structs.replace(state.servers[0], figures=figures)
-    assert "          1 answer since its start" in [text_of(line) for line in table(server, state.now, 40)]
-    assert "1 answer since its start, 6 s ago" in "\n".join(text_of(x) for x in table(server, state.now, 43))
+    assert "          1 begun since its start" in [text_of(line) for line in table(server, state.now, 40)]
+    assert "1 begun since its start, 6 s ago" in "\n".join(text_of(x) for x in table(server, state.now, 43))
     old = [text_of(line) for line in table(server, state.now + 3600, 40)]
-    assert "          1 answer, 1:00:06 ago" in old, "of an old figure the age is told first"
+    assert "          1 begun, 1:00:06 ago" in old, "of an old figure the age is told first"
 
 
 def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
@@ -72,6 +72,8 @@ def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
     assert "TTFT      all ≤ 100 ms" in text
     assert "9 answers begun since its start, 0 s ago" in "\n".join(text)
     assert "finished  5 since its start" in text
+    narrow = [text_of(line) for line in table(server, state.now, 36)]
+    assert "          9 begun since its start" in narrow, "however little room there is"
     assert "TTFT all ≤ 100 ms of 9 answers   5 finished" in text_of(one_line(server, 200))
     tokens = msgspec.structs.replace(figures, ttft=None)
     text = [text_of(line) for line in table(msgspec.structs.replace(server, figures=tokens), state.now, 80)]

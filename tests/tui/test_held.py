@@ -103,6 +103,7 @@ async def test_the_view_of_a_dead_server_ends_with_its_last_line_and_not_with_it
         assert "its last words" in text
         assert "line 51 of 151" in text
         assert "pid 9 writes it now" in text
+        assert "0 errors" not in text, "what is counted is of who writes now"
         assert board.query_one(LogPane).follow is False
         await pilot.press("f")
         await settle(pilot)

@@ -85,7 +85,10 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
 
 
 def headline(progress: Progress, width: int) -> Row:
-    """Now, this run so far, and the kept baseline beside it; in the end the median of the runs."""
+    """Now, this run so far, and the kept baseline beside it; in the end the median of the runs.
+
+    While it runs also whose figure that is: the server's own stands beside it.
+    """
     if progress.error is not None:
         return row(Span(clip(progress.error, width), "bad"))
     if progress.under_way and progress.now_tok_s is None:
@@ -94,7 +97,7 @@ def headline(progress: Progress, width: int) -> Row:
     parts = []
     if progress.under_way:
         found = progress.so_far
-        when = " now" if progress.link is None else " when it was last heard"
+        when = " received in the last second" if progress.link is None else " when it was last heard"
         parts.append(row(Span(f"{rate(progress.now_tok_s)} {progress.unit}", "strong"), dim(when)))
         parts += [row(dim("this run "), rate(found))] if found is not None else []
     else:
@@ -105,6 +108,8 @@ def headline(progress: Progress, width: int) -> Row:
     if progress.baseline is not None and found is not None:
         change = f"{100 * (found / progress.baseline - 1):+.0f} %".replace("-", "−")
         parts.append(row(dim(f"baseline {rate(progress.baseline)} ({change})")))
+    if progress.under_way and progress.link is None:  # it is of another second, and of everybody's requests
+        parts.append(row(dim("“serving”: as the server counts")))
     return _fitting(parts, width)
 
 

@@ -133,11 +133,13 @@ def _basis(told: Latency | None, what: str, now: float, width: int) -> list[Row]
     """Out of what a latency was made, below it: how many, in which stretch, how long ago; as much as fits."""
     if told is None:
         return []
-    many, ago = say.plural(told.counted, what), f"{say.age(now - told.at)} ago"
+    ago = f"{say.age(now - told.at)} ago"
     window = "since its start" if told.window_s is None else f"in {say.clock(told.window_s)}"
     how = "by the bounds of" if told.counted < FEW else "interpolated from"
-    begun = f"{many} begun" if what == "answer" else many
-    long = f"{begun} {window}, {ago}"
+    tokens = say.plural(told.counted, what)
+    # More have begun than have finished: that word is never left out for want of room.
+    many = f"{told.counted:,} begun" if what == "answer" else tokens
+    long = f"{f'{tokens} begun' if what == 'answer' else tokens} {window}, {ago}"
     forms = [f"{long}, {how} its histogram", long, f"{many} {window}, {ago}"]
     # Of a figure that is old the age is told before its stretch.
     forms.append(f"{many}, {ago}" if now - told.at > OLD_S else f"{many} {window}")

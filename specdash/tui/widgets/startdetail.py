@@ -30,7 +30,7 @@ def phase_rows(server: Server, item: RailItem, width: int) -> list[Row]:
     """What it usually takes, and a matrix: ranks down, what each phase consists of across."""
     checks = [check for check in server.checks if check.phase == item.phase]
     table = [*matrix(server, checks, width), *_spread(checks, width), *_laggards(server, item, width)]
-    return [*_usual(server, item, width), *table]
+    return [*_usual(server, item, width), *table, *_before(item.took_s, checks, width)]
 
 
 def step_title(server: Server, step: Step) -> Row:
@@ -57,7 +57,28 @@ def step_rows_of(server: Server, step: Step, width: int) -> list[Row]:
         texts = columns((check.rank or "server", begun, ended, took(check, server), lines), SIZES)
         implied = dim("  end not printed" if check.implied else "")
         out.append(cut(row(Span(texts, _tone(check, server)), implied), width))
-    return out
+    return [*out, *_before(step.took_s, checks, width)]
+
+
+def _before(took_s: float | None, checks: Sequence[Check], width: int) -> list[Row]:
+    """What of its time lies before its own first line, where that is worth a word."""
+    own = [_span([c for c in checks if _group(c) == group]) for group in dict.fromkeys(map(_group, checks))]
+    spans = [span for span in own if span is not None]
+    before = took_s - sum(spans) if took_s is not None and spans and len(spans) == len(own) else 0.0
+    if before < 1:
+        return []
+    why = "Python and the engine are loaded" if checks[0].phase == "boot" else "nothing is told of it"
+    words = f"{say.age(before)} of it passed before its first line: {why}"
+    return [(), *(row(dim(line)) for line in wrap(words, width))]
+
+
+def _span(checks: Sequence[Check]) -> float | None:
+    """From the first rank's begin to the last one's end."""
+    begun, ended = (
+        [time for time in times if time]
+        for times in ([check.begin_time for check in checks], [check.end_time for check in checks])
+    )
+    return between(min(begun), max(ended)) if begun and ended else None
 
 
 def took(check: Check, server: Server) -> str:
@@ -71,7 +92,7 @@ def took(check: Check, server: Server) -> str:
             else "begun"
         )
     seconds = _seconds(check)
-    return say.clock(seconds) if seconds is not None else "done"
+    return say.took(seconds) if seconds is not None else "done"
 
 
 def _seconds(check: Check) -> float | None:
@@ -135,7 +156,7 @@ def _spread(checks: Sequence[Check], width: int) -> list[Row]:
         ]
         if len(took) > 1 and max(took)[0] - min(took)[0] >= 1:
             (least, first), (most, last) = min(took), max(took)
-            words = f"{group}: {first} took {say.clock(least)}, {last} {say.clock(most)}"
+            words = f"{group}: {first} took {say.took(least)}, {last} {say.took(most)}"
             out.append(cut(row(dim(words)), width))
     return [(), *out] if out else []
 

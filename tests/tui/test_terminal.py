@@ -60,14 +60,15 @@ class Terminal:
     def wait(self) -> int:
         """The exit code, after all that was said."""
         self.read_until(None)
-        _, status = os.waitpid(self.pid, 0)
-        self.pid = 0
-        return os.waitstatus_to_exitcode(status)
+        return self._ended("it goes on")
 
     def vanish(self) -> int:
         """The terminal's window is closed: the exit code of the program, which must end by itself."""
         os.close(self._fd)
         self._fd = -1
+        return self._ended("it goes on without a terminal")
+
+    def _ended(self, otherwise: str) -> int:
         end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
@@ -75,7 +76,7 @@ class Terminal:
                 self.pid = 0
                 return os.waitstatus_to_exitcode(status)
             time.sleep(0.05)
-        raise AssertionError("it goes on without a terminal")
+        raise AssertionError(otherwise)
 
     def close(self) -> None:
         if self.pid:

@@ -21,7 +21,8 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     """``--force``: checks whose red stops no launch; ``production`` and ``foreign`` stand for typing."""
 
 
-_GUARDED: frozenset[Kind] = frozenset({"kill", "clean", "restart", "patch", "undo"})
+_UNGUARDED: frozenset[Kind] = frozenset({"launch", "bench", "run"})
+"""What may be done to a production host without its name: a new kind of plan is not among it by oversight."""
 
 
 def make(
@@ -54,6 +55,6 @@ def guard(plan: Plan, rules: Rules, *, foreign: Sequence[str] = ()) -> Plan:
     if foreign and "foreign" not in rules.forced:
         more = f" and {len(foreign) - 1} more" if len(foreign) > 1 else ""
         typing = Typing(word=plan.host, why=f"{foreign[0]}{more} is not ours", key="foreign")
-    if rules.production and plan.kind in _GUARDED and "production" not in rules.forced:
+    if rules.production and plan.kind not in _UNGUARDED and "production" not in rules.forced:
         typing = Typing(word=plan.host, why=f"{plan.where} is marked production", key="production")
     return msgspec.structs.replace(plan, typing=typing)

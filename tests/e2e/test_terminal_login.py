@@ -131,6 +131,6 @@ def test_a_command_ended_while_it_asks_for_a_secret_leaves_a_terminal_that_shows
         terminal.stays_silent(0.2)
         assert not terminal.shows_what_is_typed()
         terminal.process.send_signal(number)
-        terminal.process.wait(30)
+        terminal.process.wait(120)
         assert terminal.shows_what_is_typed()
         terminal.end()

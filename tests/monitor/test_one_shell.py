@@ -156,6 +156,13 @@ def test_who_may_be_either_ones_is_on_no_kill_list() -> None:
     assert called(memory, worker.pid).leftovers == ((worker.pid, worker.start),)
 
 
+def test_who_is_older_than_a_server_is_not_its_worker() -> None:
+    trees = one_log("vllm")
+    left, later = killed(trees["first"]), change(trees["second"][0], start=500, started=500.0)
+    families = discover([*left, later], TITLES)
+    assert [everybody(family) for family in families] == [pids(left), {later.pid}]
+
+
 @WAYS
 def test_a_worker_whose_engine_core_died_is_still_its_servers(way: Way) -> None:
     main, core, worker = way("vllm")["first"]

@@ -10,6 +10,7 @@ import pytest
 
 from tests.e2e.machine import Machine, missing_machine
 from tests.e2e.sshd import Sshd, generate_key, missing
+from tests.tui.reading import lasting
 
 Keys: TypeAlias = dict[str, Path]
 """Key pairs by name."""
@@ -19,6 +20,12 @@ class StartSshd(Protocol):
     """Starts an sshd with further lines of sshd_config, and other host keys if given."""
 
     def __call__(self, *lines: str, host_keys: list[Path] | None = None) -> Sshd: ...
+
+
+@pytest.fixture(autouse=True)
+def said_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No message of the dashboard goes before a test has looked."""
+    lasting(monkeypatch)
 
 
 @pytest.fixture(scope="session")

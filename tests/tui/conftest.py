@@ -12,6 +12,7 @@ from specdash.operations.which import Wanted
 from specdash.session.source import Source
 from specdash.tui import files, keymap, themes
 from specdash.tui.app import SpecdashApp
+from tests.tui.reading import lasting
 from tests.tui.still import until_still
 
 Make = Callable[..., SpecdashApp]
@@ -41,6 +42,12 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (textual.app, textual.pilot):
         monkeypatch.setattr(module, "wait_for_idle", wait)
+
+
+@pytest.fixture(autouse=True)
+def said_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No message goes before a test has looked."""
+    lasting(monkeypatch)
 
 
 @pytest.fixture

@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from textual.pilot import Pilot
 
 from specdash.tui.app import SpecdashApp
+from specdash.tui.paint import Row
 from specdash.tui.screens.dashboard import Dashboard
+from specdash.tui.screens.telling import Telling
 
 PATIENCE_S = 180.0
 """It only ends what would never come: the slowest machine is quicker."""
@@ -24,6 +27,16 @@ def screen_lines(app: SpecdashApp) -> list[str]:
 def screen_text(app: SpecdashApp) -> str:
     """The whole screen."""
     return "\n".join(screen_lines(app))
+
+
+def lasting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said for a moment stays until something else is said: a slow machine may look late."""
+    flash = Telling.flash
+
+    def say(board: Telling, words: str | Row, seconds: float = 600.0) -> None:
+        flash(board, words, seconds)
+
+    monkeypatch.setattr(Telling, "flash", say)
 
 
 async def settle(pilot: Pilot[Any]) -> Dashboard:

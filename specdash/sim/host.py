@@ -30,13 +30,19 @@ def run(folder: Path, options: Options, keeper: int) -> int:
         print(f"specdash sim: {error.strerror or error}", file=sys.stderr)  # noqa: T201
         return 1
     finally:
-        for number in ENDINGS:
-            signal.signal(number, signal.SIG_IGN)  # whoever asks twice gets the same end
         sweep()
         files.remove(folder)
 
 
 async def _run(folder: Path, options: Options, keeper: int) -> int:
+    try:
+        return await _live(folder, options, keeper)
+    finally:
+        # Whoever asks twice gets the same end, and a loop that is being closed has no ear for it.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {*ENDINGS, signal.SIGCHLD})
+
+
+async def _live(folder: Path, options: Options, keeper: int) -> int:
     loop = asyncio.get_running_loop()
     end = asyncio.Event()
     for number in ENDINGS:

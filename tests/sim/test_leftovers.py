@@ -105,6 +105,36 @@ def test_whoever_stops_it_early_and_twice_leaves_nothing_and_sees_no_traceback(
     assert sorted(tmp_path.iterdir()) == sorted(gcc)
 
 
+ASKED_TWICE = """
+import os, signal, sys
+from asyncio.selector_events import BaseSelectorEventLoop as Loop
+from specdash import cli
+def close(loop, inner=Loop.close):
+    inner(loop)
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGCHLD):
+        os.kill(os.getpid(), number)
+Loop.close = close
+sys.argv[1:] = ["sim", "--until-stdin-closes"]
+cli.main()
+"""
+"""The host gets them at the moment at which Python's loop hears nothing any more and is still asked to."""
+
+
+def test_a_signal_while_the_host_is_ending_is_no_fault(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", ASKED_TWICE],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    about = json.loads(process.stdout.readline())
+    _, err = process.communicate(timeout=90)
+    assert (process.returncode, b"Traceback" in err) == (0, False), err.decode()
+    assert not _there(about["folder"])
+
+
 async def test_nothing_is_left_when_the_hosts_first_process_is_killed() -> None:
     async with simulate("zombie") as sim:
         host = await _trouble(sim)

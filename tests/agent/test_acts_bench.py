@@ -17,6 +17,7 @@ from specdash.bench.events import AnyEvent, Begin, End, Output, take
 from specdash.bench.figures import own_script, run_of
 from specdash.bench.plan import parse
 from specdash.monitor.frames import Bench
+from specdash.sim.ports import free_port
 from tests.agent.hands import Hands
 from tests.bench.server import MockServer
 
@@ -148,7 +149,8 @@ def _until(holds: Any, limit: float = 60.0) -> None:
 
 def test_the_file_on_the_host_is_one_that_python_runs(tmp_path: Path) -> None:
     _pack(str(tmp_path / FILE))
-    (tmp_path / "w.json").write_text(json.dumps({"url": "http://127.0.0.1:1", "model": "x", "requests": 1}))
+    nobody = f"http://127.0.0.1:{free_port()}"
+    (tmp_path / "w.json").write_text(json.dumps({"url": nobody, "model": "x", "requests": 1}))
     ran = subprocess.run(
         [sys.executable, "-E", str(tmp_path / FILE), str(tmp_path / "w.json")], capture_output=True, text=True
     )

@@ -11,6 +11,7 @@ import pytest
 
 from specdash.bench.events import Begin, Counters, End, Request, Tick
 from specdash.bench.record import Measured
+from specdash.sim.ports import free_port
 from tests.bench.server import MockServer, generator, heard, measured, of
 
 QUICK = ("--ttft", "0.02", "--itl", "0.002")
@@ -129,7 +130,7 @@ def test_whoever_stops_reading_ends_the_run_and_nothing_is_left_on_the_server() 
 
 
 def test_nobody_listening_is_said_in_words() -> None:
-    _, said, run = measured("127.0.0.1:1", model="x", requests=2)
+    _, said, run = measured(f"127.0.0.1:{free_port()}", model="x", requests=2)
     assert "refused" in (run.error or "")
     assert of(said, End)[0].error == run.error
 

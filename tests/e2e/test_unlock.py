@@ -11,6 +11,7 @@ import pytest
 from specdash.errors import SpecdashError
 from specdash.session.live import Session, SessionOptions, open_source
 from specdash.session.outside import Outside
+from specdash.sim.ports import free_port
 
 
 @asynccontextmanager
@@ -76,7 +77,8 @@ async def test_the_second_target_is_connected_when_it_is_wanted_and_once() -> No
 
 
 async def test_a_second_target_that_cannot_be_reached_says_why() -> None:
-    outside = Outside(lambda: open_source("nobody@127.0.0.1:1", SessionOptions()))
-    with pytest.raises(SpecdashError, match=r"nobody@127.0.0.1:1: .*127\.0\.0\.1"):
+    target = f"nobody@127.0.0.1:{free_port()}"
+    outside = Outside(lambda: open_source(target, SessionOptions()))
+    with pytest.raises(SpecdashError, match=target + r": .*127\.0\.0\.1"):
         await outside.connect()
     await outside.stop()

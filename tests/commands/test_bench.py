@@ -36,6 +36,7 @@ from specdash.measuring.progress import Progress
 from specdash.monitor.state import HostState
 from specdash.operations.plan import Plan
 from specdash.session.lessons import place
+from specdash.sim.ports import free_port
 from tests.measuring.scripted import Scripted, good_run
 
 URL = "http://127.0.0.1:8000"
@@ -211,7 +212,7 @@ def test_without_a_yes_nothing_is_sent(do: Do) -> None:
     ("arguments", "code", "says"),
     [
         (["bench", URL, "--watch"], 4, "--watch never does"),
-        (["bench", "http://127.0.0.1:9", "--yes"], 1, "nobody answers at http://127.0.0.1:9"),
+        (["bench", "http://127.0.0.1:NOBODY", "--yes"], 1, "nobody answers at http://127.0.0.1:NOBODY"),
         (["bench", "http://127.0.0.1:9", "--concurrency", "0"], 2, "no list of numbers above 0"),
         (["bench", "http://a b", "--yes"], 1, "url:"),
         (["bench", URL, "--rate", "2", "--concurrency", "1,2"], 2, "--rate takes one --concurrency"),
@@ -225,10 +226,11 @@ def test_without_a_yes_nothing_is_sent(do: Do) -> None:
 def test_what_cannot_be_is_said_before_anything_is_sent(
     arguments: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    nobody = str(free_port())  # the same name on every runner, and nobody's port on its machine
     with pytest.raises(SystemExit) as end:
-        main(arguments)
+        main([word.replace("NOBODY", nobody) for word in arguments])
     assert end.value.code == code
-    assert says in capsys.readouterr().err
+    assert says.replace("NOBODY", nobody) in capsys.readouterr().err
 
 
 def test_options_become_loads() -> None:

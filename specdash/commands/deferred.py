@@ -94,7 +94,8 @@ class DeferredSource:
         try:
             self._source = self._open()
         except SpecdashError as error:  # an option that cannot be: nothing to try again
-            self._before = HostState(target=self._before.target, link=Link(state="refused", reason=str(error)))
+            link = Link(state="refused", reason=str(error))
+            self._before = HostState(target=self._before.target, link=link)
             self._changed()
             return
         self._source.subscribe(self._changed)

@@ -239,7 +239,7 @@ def children() -> "list[int]":
 def become(order: "Json", go: int, output: int) -> None:
     """Turn this fork into the program. Raises OSError; returns only where nobody said go."""
     os.setsid()
-    for number in (signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     if not os.read(go, 1):

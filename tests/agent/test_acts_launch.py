@@ -70,6 +70,19 @@ def test_only_what_was_given_is_in_the_environment_when_nothing_is_inherited(han
     assert sorted(environment) == [b"", b"A=1", b"SPECDASH_RUN=" + made["token"].encode()]
 
 
+def test_what_is_started_hears_ctrl_c_although_we_run_in_a_shells_background(place: Path, log: Path) -> None:
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        hands = Hands(place)
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    with hands:
+        made = launch(hands, log, ["sleep", "600"])
+    status = Path(f"/proc/{made['pid']}/status").read_text()
+    ignored = next(int(line.split()[1], 16) for line in status.splitlines() if line.startswith("SigIgn"))
+    assert not ignored & 1 << signal.SIGINT - 1
+
+
 def test_four_simultaneous_requests_with_one_token_make_one_start(place: Path, log: Path) -> None:
     code = "print('began', flush=True); import time; time.sleep(600)"
     answers: list[dict[str, Any]] = []

@@ -8,7 +8,9 @@ from specdash.monitor.alerts import about
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState, Server
 from specdash.operations.plan import Plan
+from specdash.operations.starting import find
 from specdash.operations.which import alive
+from specdash.operations.work import Start
 from specdash.tui.widgets.choices import open_servers
 
 STARTS = ("restart", "launch")
@@ -43,10 +45,21 @@ def takes_over(state: HostState, shown: Server, *, picked: bool, plan: Plan | No
     later = [one for one in state.servers if one.gone_at is None and one.started_at >= since]
     died = [one for one in state.servers if one.key in told and one.started_at >= since]
     own = next((one.key for one in (*later, *died) if one.key != shown.key and alike(one, shown)), None)
-    started = plan is not None and plan.kind in STARTS
-    if own is not None or shown.found_dead or (picked and not started):
+    if plan is not None and plan.kind in STARTS:
+        later = [one for one in later if one is started_by(plan, state)]
+    elif picked:
+        later = []
+    if own is not None or shown.found_dead or not later:
         return own
-    return later[0].key if later else None
+    return later[0].key
+
+
+def started_by(plan: Plan, state: HostState) -> Server | None:
+    """The server that the plan has started: what others start meanwhile succeeds nobody."""
+    for step in plan.steps:
+        if isinstance(step.work, Start) and step.state == "done":
+            return find(state, step.work.launch, step.result.get("pid"), step.result.get("known"))
+    return None
 
 
 def let_go(state: HostState, shown: Server | None, named: Callable[[Server], bool]) -> str | None:

@@ -15,8 +15,8 @@ from specdash.tui.paint import text_of
 from specdash.tui.widgets.alerts import alert_row
 from tests.tui import fakes, states
 from tests.tui.conftest import Make
+from tests.tui.plans import plan, step
 from tests.tui.reading import screen_lines, screen_text, settle, until
-from tests.tui.test_planrows import plan, step
 
 
 @pytest.mark.parametrize("starts", [True, False])

@@ -7,8 +7,8 @@ from typing import Any, get_args
 import pytest
 from rich.cells import cell_len
 
-from specdash.operations.plan import Kind, Plan, Step
-from specdash.operations.work import Check, Follow, Free, Launch, Remove, Start, Work
+from specdash.operations.plan import Kind, Step
+from specdash.operations.work import Check, Follow, Free, Start
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import text_of
@@ -24,29 +24,7 @@ from specdash.tui.widgets.planrows import (
     tracker_rows,
     verb,
 )
-
-NOW = 1000.0
-LAUNCH = Launch(name="main", engine="sglang", argv=("python3",))
-
-
-def step(name: str = "do it", work: Work | None = None, **more: Any) -> Step:
-    return Step(title=name, risk="hard", work=work or Remove(paths=()), **more)
-
-
-def plan(*steps: Step, **more: Any) -> Plan:
-    return Plan(
-        **{
-            "id": "kill-1",
-            "kind": "kill",
-            "subject": "sglang:30000 (pid 100)",
-            "target": "root@gpubox",
-            "host": "gpubox",
-            "boot": "b",
-            "steps": steps,
-            "made": NOW,
-            **more,
-        }
-    )
+from tests.tui.plans import LAUNCH, NOW, plan, step
 
 
 def read(rows: Any) -> str:

@@ -10,6 +10,7 @@ import pytest
 
 from specdash.monitor.state import Alert, HostState, Owner, Server
 from specdash.operations.which import Wanted
+from specdash.operations.work import Launch, Start
 from specdash.tui.paint import row, text_of
 from specdash.tui.palette import commands
 from specdash.tui.staying import let_go, takes_over
@@ -21,6 +22,7 @@ from tests.tui import fakes, pieces
 from tests.tui.actors import HostSource, serving
 from tests.tui.conftest import Make
 from tests.tui.plandialogs import focused, open_dialog
+from tests.tui.plans import plan, step
 from tests.tui.reading import screen_lines, screen_text, settle, until
 
 OLD = pieces.server(state="stopped", gone_at=pieces.NOW - 5, processes=0)
@@ -48,6 +50,16 @@ def test_its_own_successor_takes_the_view_and_what_the_operator_ended_waits_for_
     assert over(NEIGHBOUR, AGAIN, picked=True) == "7:7"
     assert over(OTHER, picked=True) is None
     assert over(OTHER) == "8:8", "nobody chose the old one: the next start is followed"
+
+
+def test_a_restart_is_followed_to_what_it_has_started_and_to_nothing_else_that_starts() -> None:
+    state = pieces.picture(servers=(OLD, OTHER))
+    start = Start(launch=Launch(name="sglang:30000", engine="sglang", argv=("python3",)))
+    begun = plan(step("start it", work=start, state="active"), kind="restart")
+    assert takes_over(state, OLD, picked=True, plan=begun) is None
+    for pid, onto in ((OTHER.pid, OTHER.key), (OTHER.pid + 1, None)):
+        started = begun.advance(0, state="done", result={"pid": pid, "known": [OLD.key]})
+        assert takes_over(state, OLD, picked=True, plan=started) == onto
 
 
 def test_a_successor_that_died_before_it_was_seen_to_live_takes_the_view() -> None:

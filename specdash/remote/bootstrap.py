@@ -212,7 +212,7 @@ async def _ended(channel: Channel, noise: bytes, host: str) -> LinkError:
     """Find out why the channel ended before our script spoke."""
     end = await channel.end()
     if end.lost:
-        known = of_openssh(host, end.lost, CONNECT_LIMIT)
+        known = of_openssh(host, end.lost, end.connect_s)
         if known is not None:
             return known
         return failure("ssh_openssh" if end.final else "ssh_connection_dead", host=host, detail=end.lost)

@@ -15,6 +15,7 @@ import signal
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from specdash.errors import SpecdashError
 from specdash.remote.asking import Prompter
@@ -24,6 +25,9 @@ from specdash.remote.errors import failure, said
 from specdash.remote.options import LinkOptions
 from specdash.remote.target import Target, parse_target
 from specdash.remote.transport import CHUNK, STDERR_LIMIT, End
+
+if TYPE_CHECKING:
+    from specdash.remote.sshconfig import Hop
 
 LOGIN_LIMIT = 20.0
 """Seconds that a login may take, questions left out."""
@@ -64,12 +68,13 @@ class OpenSshTransport:
         ssh = shutil.which("ssh")
         if ssh is None:
             raise failure("ssh_no_openssh", host=self._target.text)
+        limit = self._connect_limit()
         if ask is None:
-            return await _spawn([ssh, *self.arguments(), boot.line], over_ssh=True)
+            return await _spawn([ssh, *self.arguments(limit), boot.line], over_ssh=limit)
         questions = AskPass(self._target.text, ask, self._known_hosts)
         try:
-            command = [ssh, *self.arguments(asks=True), boot.line]
-            channel = await _spawn(command, over_ssh=True, env=questions.environment)
+            command = [ssh, *self.arguments(limit, asks=True), boot.line]
+            channel = await _spawn(command, over_ssh=limit, env=questions.environment)
             try:
                 await channel.login(questions, LOGIN_LIMIT)
             except BaseException:
@@ -79,17 +84,26 @@ class OpenSshTransport:
         finally:
             questions.close()
 
-    def _known_hosts(self) -> Path | None:
-        """Where ``ssh`` will write a key that is accepted."""
+    def _hop(self) -> Hop | None:
+        """What the configuration says of the host; None where only ``ssh`` can read it."""
         from specdash.remote.sshconfig import resolve
 
         try:
-            files = resolve(self._target, self._options)[-1].user_files
+            return resolve(self._target, self._options)[-1]
         except SpecdashError:
             return None
-        return files[0] if files else None
 
-    def arguments(self, *, asks: bool = False) -> list[str]:
+    def _known_hosts(self) -> Path | None:
+        """Where ``ssh`` will write a key that is accepted."""
+        hop = self._hop()
+        return hop.user_files[0] if hop is not None and hop.user_files else None
+
+    def _connect_limit(self) -> float:
+        """Seconds to connect in: the configuration's, else ours, so that who is silent is named at all."""
+        hop = self._hop()
+        return hop.timeout if hop is not None else CONNECT_LIMIT
+
+    def arguments(self, limit: float = CONNECT_LIMIT, *, asks: bool = False) -> list[str]:
         """What ``ssh`` is told before the command."""
         target, options = self._target, self._options
         for word in options.jump.split(",") if options.jump else ():
@@ -98,7 +112,7 @@ class OpenSshTransport:
         settings = ["ForwardAgent=no", "ForwardX11=no", "ClearAllForwardings=yes"]
         settings += [f"BatchMode={'no' if asks else 'yes'}"]
         settings += ["ServerAliveInterval=5", "ServerAliveCountMax=2", "RemoteCommand=none", "RequestTTY=no"]
-        settings += [f"ConnectTimeout={CONNECT_LIMIT}"]  # who is silent is named before we stop waiting
+        settings += [f"ConnectTimeout={limit:.0f}"]
         words = ["-T", *(word for setting in settings for word in ("-o", setting))]
         words += ["-F", str(options.ssh_config)] if options.ssh_config else []
         words += ["-p", str(port)] if port else []
@@ -109,7 +123,7 @@ class OpenSshTransport:
 
 
 async def _spawn(
-    argv: Sequence[str], *, over_ssh: bool = False, env: Mapping[str, str] | None = None
+    argv: Sequence[str], *, over_ssh: float | None = None, env: Mapping[str, str] | None = None
 ) -> PipeChannel:
     pipe = asyncio.subprocess.PIPE
     try:
@@ -125,7 +139,8 @@ async def _spawn(
 class PipeChannel:
     """A child process as a channel."""
 
-    def __init__(self, process: asyncio.subprocess.Process, *, over_ssh: bool = False) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, *, over_ssh: float | None = None) -> None:
+        """``over_ssh``: the process is ``ssh``, which connects within so many seconds."""
         if process.stdin is None or process.stdout is None or process.stderr is None:
             raise ValueError("the process needs three pipes")
         self._process = process
@@ -173,10 +188,11 @@ class PipeChannel:
             text = "no exit status"
         else:
             text = f"signal {signal.Signals(-code).name[3:]}" if code < 0 else f"exit {code}"
-        if not (self._over_ssh and code == 255):
+        if self._over_ssh is None or code != 255:
             return End(text, bytes(self._stderr))
         lost = said(bytes(self._stderr)) or "ssh lost the connection"
-        return End(text, bytes(self._stderr), lost, final=bool(_REFUSALS.search(lost)))
+        final = bool(_REFUSALS.search(lost))
+        return End(text, bytes(self._stderr), lost, final=final, connect_s=self._over_ssh)
 
     async def close(self) -> None:
         """End the agent by ending its stdin; the process that does not end is killed."""

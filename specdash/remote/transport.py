@@ -24,6 +24,8 @@ class End:
     """The connection itself broke: how. None: the program at the other end ended."""
     final: bool = False
     """It was refused rather than broken: trying again by itself makes no sense."""
+    connect_s: float = 0.0
+    """Seconds in which ``ssh`` had to connect."""
 
 
 class Channel(Protocol):

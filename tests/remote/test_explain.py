@@ -11,12 +11,13 @@ from typing import Any
 
 import pytest
 
-from specdash.remote.bootstrap import Bootstrap
+from specdash.remote.bootstrap import Bootstrap, wait_for_magic
 from specdash.remote.errors import LinkError, of_openssh
 from specdash.remote.explain import explain
 from specdash.remote.hostkeys import HostKeys
 from specdash.remote.login import KeyRing, Login
 from specdash.remote.options import LinkOptions
+from specdash.remote.pipes import OpenSshTransport
 from specdash.remote.ssh import SshTransport
 from specdash.remote.sshconfig import resolve
 from specdash.remote.target import parse_target
@@ -105,6 +106,19 @@ async def test_a_silent_port_and_how_far_it_came_are_told_apart_from_no_answer(t
     assert (error.key, error.retry) == ("ssh_silent", True)
     assert f"port {port} takes the connection, but nothing comes from it for 1 s" in str(error)
     assert stages == [f"reaching 127.0.0.1 port {port}", "connected; waiting for its sshd to answer"]
+
+
+async def test_the_ssh_program_is_given_the_time_that_the_configuration_gives_it(tmp_path: Path) -> None:
+    config = tmp_path / "config"
+    config.write_text("ConnectTimeout 1\nUserKnownHostsFile none\nIdentityFile none\nIdentityAgent none\n")
+    async with saying(b"", hangs_up=False) as port:
+        options = LinkOptions(ssh_config=config, via_openssh=True)
+        transport = OpenSshTransport(parse_target(f"root@127.0.0.1:{port}"), options)
+        boot = Bootstrap()
+        with pytest.raises(LinkError) as caught:
+            await wait_for_magic(await transport.open(boot, None), boot, "127.0.0.1")
+    assert caught.value.key == "ssh_silent"
+    assert f"port {port} takes the connection, but nothing comes from it for 1 s" in str(caught.value)
 
 
 def test_a_slow_sshd_is_not_called_silent() -> None:

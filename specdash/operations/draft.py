@@ -7,14 +7,14 @@ always gives a profile that passes ``specdash config check``.
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from specdash.monitor.environment import INTERESTING
 from specdash.monitor.state import HostState, Server
+from specdash.operations import toml
 from specdash.operations.found import Found
 from specdash.operations.scrub import argv_without_secrets, value_without_secret
 from specdash.operations.work import Launch
@@ -29,7 +29,6 @@ BELONG = (
     *("LD_LIBRARY_PATH", "LD_PRELOAD", "OMP_NUM_THREADS", "PYTHONPATH", "TRITON_CACHE_DIR"),
 )
 """Others that it needs: where models and compiled kernels lie, and whether the network may be asked."""
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
 _KEY_NAMES = {"vllm": "VLLM_API_KEY", "sglang": "SGLANG_API_KEY"}
 _SECRET_NAME = re.compile(r"(?:^|_)(?:API_?KEY|TOKEN|PASSWORD|PASSWD|SECRET|KEY|PWD|PASS)$", re.IGNORECASE)
 
@@ -90,7 +89,7 @@ def _why_unknown(drafted: Drafted) -> str:
     argv = _argv(drafted.found.launch.argv) if drafted.found else ()
     if not argv:
         return "its command line could not be read"
-    return "" if all(map(_writable, argv)) else "its command line has bytes that are no text"
+    return "" if all(map(toml.writable, argv)) else "its command line has bytes that are no text"
 
 
 def _head(state: HostState, target: str, day: str) -> Iterator[str]:
@@ -119,8 +118,8 @@ def _host_name(state: HostState, target: str) -> str:
 
 
 def _host(host: str, target: str, reached: str) -> Iterator[str]:
-    yield f"[hosts.{_key(host)}]"
-    yield f"target = {_text(target)}"
+    yield f"[hosts.{toml.key(host)}]"
+    yield f"target = {toml.text(target)}"
     if reached:
         yield f"# It was reached with {reached}"
         yield "# Give that each time, or write it into ~/.ssh/config."
@@ -129,7 +128,7 @@ def _host(host: str, target: str, reached: str) -> Iterator[str]:
     yield "# true: only look; no key that changes anything."
     yield "#watch = true"
     yield "# Where the server lives in a container: the machine outside, for clean."
-    yield f"#cleanup_via = {_text('root@hypervisor')}"
+    yield f"#cleanup_via = {toml.text('root@hypervisor')}"
 
 
 def _server_name(server: Server, taken: Sequence[str], *, alone: bool) -> str:
@@ -159,22 +158,22 @@ def _server(name: str, host: str, drafted: Drafted) -> Iterator[str]:
         return
     launch = found.launch
     argv = _argv(launch.argv)
-    yield f"[servers.{_key(name)}]"
-    yield f"host = {_text(host)}"
-    yield f"engine = {_text(server.engine)}"
+    yield f"[servers.{toml.key(name)}]"
+    yield f"host = {toml.text(host)}"
+    yield f"engine = {toml.text(server.engine)}"
     yield "# process | systemd:UNIT | docker:NAME | tmux:SESSION"
-    yield f"launcher = {_text(_launcher(launch))}"
-    yield from _list("command", _grouped(argv))
+    yield f"launcher = {toml.text(_launcher(launch))}"
+    yield from toml.array("command", _grouped(argv))
     for key, value in (("cwd", launch.cwd), ("log", launch.log), ("user", launch.user)):
-        if value and _writable(value):
-            yield f"{key} = {_text(value)}"
+        if value and toml.writable(value):
+            yield f"{key} = {toml.text(value)}"
     yield from _api_key(server.engine, launch)
     yield from _environment(name, launch, argv)
-    files = [path for path in drafted.files if _writable(path)]
+    files = [path for path in drafted.files if toml.writable(path)]
     if files:
-        yield f"[servers.{_key(name)}.needs]"
+        yield f"[servers.{toml.key(name)}.needs]"
         yield "# A launch is refused while one of these is missing."
-        yield from _list("files", [[path] for path in files])
+        yield from toml.array("files", [[path] for path in files])
 
 
 def _argv(argv: Sequence[str]) -> tuple[str, ...]:
@@ -206,7 +205,7 @@ def _api_key(engine: str, launch: Launch) -> Iterator[str]:
     name = known[0] if known else _KEY_NAMES.get(engine, "API_KEY")
     hash_ = "" if known or REDACTED in " ".join(argv_without_secrets(launch.argv)) else "#"
     yield "# The variable, on the host, that holds the API key; never the key."
-    yield f"{hash_}api_key_env = {_text(name)}"
+    yield f"{hash_}api_key_env = {toml.text(name)}"
 
 
 def _environment(name: str, launch: Launch, argv: Sequence[str]) -> Iterator[str]:
@@ -216,15 +215,15 @@ def _environment(name: str, launch: Launch, argv: Sequence[str]) -> Iterator[str
         key: value
         for key, value in sorted(launch.env.items())
         if key.startswith(STEERS) or key in BELONG or (bare and key == "PATH")
-        if key not in secret and _writable(value)
+        if key not in secret and toml.writable(value)
     }
     if not steers:
         return
-    yield f"[servers.{_key(name)}.env]"
+    yield f"[servers.{toml.key(name)}.env]"
     if "PATH" in steers:
         yield f"# PATH: {clean_line(argv[0])} was found by it."
     for key, value in steers.items():
-        yield f"{_key(key)} = {_text(value)}"
+        yield f"{toml.key(key)} = {toml.text(value)}"
 
 
 def _no_server(host: str, state: HostState) -> Iterator[str]:
@@ -237,11 +236,11 @@ def _no_server(host: str, state: HostState) -> Iterator[str]:
 
 def _example_server(name: str, host: str, engine: str) -> Iterator[str]:
     module = '"vllm", "serve", "/models/target"' if engine == "vllm" else _SGLANG
-    yield f"#[servers.{_key(name)}]"
-    yield f"#host = {_text(host)}"
-    yield f"#engine = {_text(engine)}"
+    yield f"#[servers.{toml.key(name)}]"
+    yield f"#host = {toml.text(host)}"
+    yield f"#engine = {toml.text(engine)}"
     yield f"#command = [{module}]"
-    yield f"#log = {_text(f'/var/log/{engine}.log')}"
+    yield f"#log = {toml.text(f'/var/log/{engine}.log')}"
 
 
 _SGLANG = '"python3", "-m", "sglang.launch_server", "--model-path", "/models/target", "--port", "30000"'
@@ -258,8 +257,8 @@ def _examples(host: str, first: tuple[str, Drafted] | None, *, several: bool) ->
         yield "# A named change of a launch; its flags come last, and win:"
         yield f"# specdash restart {where} --variant {name}"
         yield f"#[variants.{name}]"
-        yield f"#server = {_text(server)}"
-        yield f"#args = [{', '.join(map(_text, args))}]"
+        yield f"#server = {toml.text(server)}"
+        yield f"#args = [{', '.join(map(toml.text, args))}]"
         yield ""
     yield f"# specdash bench {where} --benchmark short"
     yield "#[benchmarks.short]"
@@ -276,7 +275,7 @@ def _examples(host: str, first: tuple[str, Drafted] | None, *, several: bool) ->
     yield "# Told outside the terminal; the address is a secret: its variable is named."
     yield "#[notify.pager]"
     yield '#url_env = "SPECDASH_PAGER"'
-    yield f"#hosts = [{_text(host)}]"
+    yield f"#hosts = [{toml.text(host)}]"
 
 
 def _variant(engine: str, argv: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -299,30 +298,3 @@ def _grouped(argv: Sequence[str]) -> list[list[str]]:
         else:
             rows[-1].append(word)
     return rows
-
-
-def _list(key: str, rows: Iterable[Sequence[str]]) -> Iterator[str]:
-    yield f"{key} = ["
-    for row in rows:
-        yield f"    {', '.join(map(_text, row))},"
-    yield "]"
-
-
-def _key(name: str) -> str:
-    return name if _BARE.fullmatch(name) else _text(name)
-
-
-def _text(value: str) -> str:
-    """A TOML string: JSON's escapes are TOML's; what cannot be printed is written as its number."""
-    told = json.dumps(value, ensure_ascii=False)
-    return "".join(character if character.isprintable() else _escaped(character) for character in told)
-
-
-def _escaped(character: str) -> str:
-    code = ord(character)
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
-
-
-def _writable(value: str) -> bool:
-    """It can stand in a file of text: bytes that are none cannot; nor can what is empty in a list."""
-    return value != "" and not any("\ud800" <= character <= "\udfff" for character in value)

@@ -19,6 +19,8 @@ from specdash.monitor.samples import Process
 from specdash.monitor.servers import Family, discover
 
 _GONE_KEPT = 3
+_FRESH_S, _FRESH_KEPT = 600.0, 8
+"""Whoever looks at a server that has just ended, or was just killed, is not sent away by what ends next."""
 replace = msgspec.structs.replace
 
 
@@ -49,7 +51,7 @@ def take_processes(memory: Memory, frame: Processes) -> Memory:
         # A worker that was seen before its main process was never a server of its own.
         if key not in adopted and not (server.family.orphaned and server.family.main.pid in placed)
     ]
-    servers.extend(_kept(gone, memory))
+    servers.extend(_kept(gone, memory, frame.at))
     listening = listeners(frame.list)
     shadowed = _shadowed(servers)
     servers = [
@@ -74,15 +76,17 @@ def _seen(servers: tuple[ServerMemory, ...]) -> dict[tuple[int, int], str]:
     }
 
 
-def _kept(gone: list[ServerMemory], memory: Memory) -> list[ServerMemory]:
+def _kept(gone: list[ServerMemory], memory: Memory, at: float) -> list[ServerMemory]:
     """The last ones that ended, and the first whose end is an alarm that nobody has acknowledged.
 
     Of very many the later ones go: no view is taken away by what ends after it.
     """
     told = {alert.key.partition("/")[0].removeprefix("server:") for alert in memory.alerts if alert.alarm}
     ordered = sorted(gone, key=lambda server: server.gone_at or 0.0)
-    unseen = [server for server in ordered[:-_GONE_KEPT] if server.key in told][:OPEN_KEPT]
-    return [*unseen, *ordered[-_GONE_KEPT:]]
+    fresh = sum(at - (server.gone_at or 0.0) < _FRESH_S for server in ordered[-_FRESH_KEPT:])
+    last = max(_GONE_KEPT, fresh)
+    unseen = [server for server in ordered[:-last] if server.key in told][:OPEN_KEPT]
+    return [*unseen, *ordered[-last:]]
 
 
 def _shadowed(servers: list[ServerMemory]) -> frozenset[str]:

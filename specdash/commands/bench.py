@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, Refused, acting_options, room, say, scene, show
+from specdash.commands.acting import (
+    EXIT_FAILED,
+    NoConnection,
+    Refused,
+    acting_options,
+    room,
+    say,
+    scene,
+    show,
+)
 from specdash.commands.benchload import load_options, loads_of, script_of
 from specdash.commands.benchtold import Lost, run_benchmark, say_next, table_lines
 from specdash.commands.keeping import document, tell, word
@@ -54,7 +63,8 @@ def command(target: str, **given: Any) -> None:
 
     The load and what it costs is shown first. Ctrl-C stops it in order: nothing stays on the server, and what
     was measured is kept as a partial run. Repeat it five times to get an interval; specdash compare lays
-    variants side by side. Exit code 1: a run does not count or was not kept, or none was made.
+    variants side by side. Exit code 1: a run does not count or was not kept, or none was made; 3: nobody
+    answers at the URL.
 
     \b
     Examples:
@@ -143,7 +153,7 @@ async def _measure_url(target: str, given: dict[str, Any]) -> int:
     looked = await look(loads[0])
     if looked.error is not None:
         said = f"nobody answers at {loads[0].url}: {looked.error}"
-        raise SpecdashError(said, "is the server up, and is this its port?")
+        raise NoConnection(said, "is the server up, and is this its port?")
     if not looked.counters:
         loads, repeat = loads_of(target, given, profile, counters=False)
     variant = given["variant"] or looked.variant or ("speculation" if looked.speculates else "baseline")
@@ -185,7 +195,7 @@ async def carry_out(
     """
     from specdash.commands.carrying import confirm, shown
     from specdash.measuring.benchmark import Benchmark
-    from specdash.measuring.course import plan
+    from specdash.measuring.course import plan, unanswered
     from specdash.measuring.keeping import Keeper
     from specdash.measuring.lasting import how_long
     from specdash.operations.plan import as_json
@@ -194,12 +204,15 @@ async def carry_out(
     known = await asyncio.to_thread(keeper.known)
     now = host.state.now if host is not None else 0.0
     lasts = partial(how_long, course, known=known, server=server, now=now)
-    what = plan(course, made=time.time(), warnings=warnings, lasts=lasts)
+    refusal = unanswered(server) if server is not None else None
+    what = plan(course, made=time.time(), warnings=warnings, lasts=lasts, refusal=refusal)
     show(shown(what, room(given)), given)
     if given["dry_run"]:
         if given["json"]:
             click.echo(as_json(what))
-        return 0
+        return EXIT_FAILED if refusal else 0
+    if refusal:
+        raise SpecdashError(refusal)
     if (trouble_there := await asyncio.to_thread(keeper.trouble)) is not None:
         say(clean_line(f"  ▲ nothing of this will be kept: {trouble_there}"))
     await confirm(what, yes=given["yes"])

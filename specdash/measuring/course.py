@@ -21,6 +21,8 @@ from specdash.monitor.tokens import served_model
 from specdash.operations.plan import Plan, Step, new_id
 from specdash.operations.work import Measure
 
+HISTORY: Final = "in the history"
+"""Where runs are kept, unless what keeps them ends with this program."""
 FRESH_S: Final = 15.0
 """Seconds for which what the server said of its queue is believed."""
 
@@ -121,6 +123,13 @@ def beforehand(server: Server, now: float, *, cut_off: bool = False) -> tuple[st
     return busy((server.figures.running or 0) + (server.figures.waiting or 0))
 
 
+def unanswered(server: Server) -> str | None:
+    """Why nothing can be sent to it: its port was refused when last asked; None: nothing tells so."""
+    if any(lamp.name == "port" and lamp.says == "waiting" for lamp in server.lamps):
+        return f"nobody answers on port {server.port}: there is nothing to measure yet"
+    return None
+
+
 def reported(server: Server, now: float) -> bool:
     """What it says of its queue is of this moment, and no old line of its log."""
     return server.figures.at is not None and now - server.figures.at <= FRESH_S
@@ -147,19 +156,23 @@ def plan(
     made: float,
     warnings: Sequence[str] = (),
     lasts: Callable[[Workload | Script], str] | None = None,
+    kept: str = HISTORY,
+    refusal: str | None = None,
 ) -> Plan:
     """The plan as it is shown: literal requests, how many, and what they cost the server.
 
     ``lasts``: how long a step takes, in words (``specdash.measuring.lasting``); None: nothing is said of it.
+    ``kept``: where or until when the runs are kept. ``refusal``: why it cannot be carried out.
     """
     subject = course.subject
-    steps = [_script_step(course.script, subject, course.repeat)] if course.script is not None else []
+    named = f"kept {kept} as {_named(subject.variant)}"
+    steps = [_script_step(course.script, subject, course.repeat, named)] if course.script is not None else []
     steps += [
         Step(
             title=_title(load, course.repeat),
             risk="soft",
             work=Measure(workload=msgspec.to_builtins(load)),
-            preview=tuple(_lines(load, subject, course.repeat)),
+            preview=(*_lines(load, subject, course.repeat), f"the load is made {subject.place}; {named}"),
         )
         for load in course.loads
     ]
@@ -176,6 +189,7 @@ def plan(
         steps=tuple(steps),
         made=made,
         warnings=tuple(warnings),
+        refusal=refusal,
     )
 
 
@@ -183,9 +197,9 @@ def _with(step: Step, words: str) -> Step:
     return msgspec.structs.replace(step, preview=(*step.preview, words))
 
 
-def _script_step(script: Script, subject: Subject, repeat: int) -> Step:
+def _script_step(script: Script, subject: Subject, repeat: int, named: str) -> Step:
     finds = f"its rate is what {script.tok_s} finds" if script.tok_s else "nothing says how its rate is found"
-    where = f"runs {subject.place}; {_kept_as(subject.variant)}"
+    where = f"runs {subject.place}; {named}"
     return Step(
         title=f"{_measure(repeat)}: a command of your own",
         risk="soft",
@@ -236,10 +250,8 @@ def _lines(load: Workload, subject: Subject, repeat: int) -> Iterator[str]:
         yield "GET /metrics before and after"
     else:
         yield "GET /metrics is not asked: this server has no counters, or reading would take them away"
-    yield f"the load is made {subject.place}; {_kept_as(subject.variant)}"
 
 
-def _kept_as(variant: str) -> str:
+def _named(variant: str) -> str:
     """By which name it is compared; of ours also where it comes from."""
-    ours = ", the name for all that runs without speculation" if variant == BASELINE else ""
-    return f"kept in the history as {variant}{ours}"
+    return f"{variant}, the name for all that runs without speculation" if variant == BASELINE else variant

@@ -12,7 +12,17 @@ from specdash.bench.plan import Workload, parse, sweep
 from specdash.bench.record import Measured
 from specdash.errors import SpecdashError
 from specdash.measuring.benchmark import Benchmark, Host
-from specdash.measuring.course import Course, Script, beforehand, counted, plan, subject_of, url_of
+from specdash.measuring.course import (
+    HISTORY,
+    Course,
+    Script,
+    beforehand,
+    counted,
+    plan,
+    subject_of,
+    unanswered,
+    url_of,
+)
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.lasting import how_long
 from specdash.measuring.leftover import Leftovers
@@ -54,15 +64,22 @@ class Ground(Host, Protocol):
 class Offering:
     """The plans of one host, each with the course behind it."""
 
-    def __init__(self, operations: Operations, server: Server, known: Sequence[Measured] = ()) -> None:
-        """``known``: kept runs, for how long it will take.
+    def __init__(
+        self,
+        operations: Operations,
+        server: Server,
+        known: Sequence[Measured] = (),
+        *,
+        kept: str = HISTORY,
+    ) -> None:
+        """``known``: kept runs, for how long it will take. ``kept``: see ``specdash.measuring.course.plan``.
 
         Raises ``SpecdashError`` where nothing can be measured on this host.
         """
         ground = operations.acts
         if not isinstance(ground, Ground):
             raise SpecdashError("nothing can be measured over this connection")
-        self._ground, self._server, self._known = ground, server, known
+        self._ground, self._server, self._known, self._kept = ground, server, known, kept
         self._leftovers = Leftovers(ground.state.target)
         self._key_env = operations.key_env(server)
         usual, named = self._usual(), operations.profile.benchmarks
@@ -88,6 +105,8 @@ class Offering:
             made=time.time(),
             warnings=beforehand(self._server, state.now, cut_off=cut_off),
             lasts=partial(how_long, course, known=self._known, server=self._server, now=state.now, stop="B"),
+            kept=self._kept,
+            refusal=unanswered(self._server),
         )
         self._courses[made.id] = course
         return Offer(plan=made, also=tuple(self._others(label, first)))

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 END_S: Final = 12.0
 """How long leaving waits for a benchmark to end in order."""
 IN_ORDER: Final = "Leaving stops that in order; what was measured is kept."
+WITH_THE_DEMO: Final = "Leaving stops that in order, and what was measured ends with the demo."
+UNTIL_THE_DEMO_ENDS: Final = "until the demo ends"
 BLIND: Final = (
     "The link is lost: nobody there hears a stop. The load ends by itself five minutes after it was last"
     " heard, or when this machine measures that host again; the run at work is not kept."
@@ -115,7 +117,8 @@ class Measuring:
         def rows(width: int) -> list[Row]:
             return bench_rows(progress, width, height)
 
-        self._panel = Panel(row(bench_title(progress), self._made_up()), rows, below, keys=keys)
+        title = bench_title(progress, until=self._until)
+        self._panel = Panel(row(title, self._made_up()), rows, below, keys=keys)
         return self._panel
 
     @property
@@ -123,6 +126,11 @@ class Measuring:
         """The figures of one that has ended stand on the screen, until they are put away."""
         ended = self.here.benchmark is not None and not self.here.under_way
         return ended and self._panel is not None and self._board.panel is self._panel
+
+    @property
+    def _until(self) -> str:
+        """Until when runs are kept, where that is not for good."""
+        return UNTIL_THE_DEMO_ENDS if self._board.story is not None else ""
 
     def _made_up(self) -> Row:
         """Figures of a simulated host say so wherever they stand."""
@@ -169,6 +177,7 @@ class Measuring:
         return True
 
     async def _offer(self, here: Bench) -> None:
+        from specdash.measuring.course import HISTORY
         from specdash.measuring.keeping import Keeper
         from specdash.measuring.offering import Offering
         from specdash.tui.screens.plan import PlanDialog
@@ -178,7 +187,7 @@ class Measuring:
             return
         here.known = await asyncio.to_thread(Keeper(lambda words: None).known)
         try:
-            offering = Offering(operations, server, here.known)
+            offering = Offering(operations, server, here.known, kept=self._until or HISTORY)
             offer = await offering.offer()
         except SpecdashError as error:
             self._tell("benchmark", error)
@@ -228,7 +237,7 @@ class Measuring:
                 return []
             height = max(4, min(16, self._board.size.height - 18))
             rows = bench_rows(progress, width, height)
-            return [bench_title(progress), row(dim(load_line(progress))), *rows, ()]
+            return [bench_title(progress, until=self._until), row(dim(load_line(progress))), *rows, ()]
 
         def show() -> None:
             from specdash.tui.screens.runs import RunsScreen
@@ -277,7 +286,8 @@ class Measuring:
             return
         names = ", ".join(bench.progress.name for bench in running if bench.progress)
         blind = any(bench.progress.link for bench in running if bench.progress)
-        text = f"{names} is being measured.\n\n{BLIND if blind else IN_ORDER}"
+        in_order = WITH_THE_DEMO if self._until else IN_ORDER
+        text = f"{names} is being measured.\n\n{BLIND if blind else in_order}"
 
         def left(yes: bool | None) -> None:
             if yes:

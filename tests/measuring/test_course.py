@@ -18,8 +18,10 @@ from specdash.measuring.course import (
     plan,
     slug,
     subject_of,
+    unanswered,
     url_of,
 )
+from specdash.monitor.serverparts import Lamp
 from tests.tui import pieces, states
 
 LOAD = parse({"url": "http://127.0.0.1:8000", "requests": 4, "output": 100})
@@ -143,3 +145,13 @@ def test_whoever_uses_the_server_already_is_told_before_anything_is_sent() -> No
     assert "it is ended first" in says
     assert busy(1)[0].startswith("1 request is")
     assert busy(None) == ()
+
+
+def test_where_nobody_answers_on_the_port_nothing_is_measured() -> None:
+    state = states.stalled()
+    lamps = [Lamp(name="port", says=says, value="") for says in ("waiting", "unknown", "yes")]
+    refused, unknown, open_ = (
+        msgspec.structs.replace(state.servers[0], port=30000, lamps=(lamp,)) for lamp in lamps
+    )
+    assert unanswered(refused) == "nobody answers on port 30000: there is nothing to measure yet"
+    assert unanswered(unknown) is unanswered(open_) is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from specdash.measuring.course import Script
 from specdash.measuring.keeping import Keeper
 from specdash.measuring.offering import MORE, MOST_OTHERS, Offering
+from specdash.monitor.serverparts import Lamp
 from specdash.profile.document import Benchmark, Profile
 from tests.operations.fakehost import sglang
 from tests.tui.actors import HostSource
@@ -93,3 +95,25 @@ async def test_without_a_profile_the_usual_loads_are_offered(
     named = {} if streams == (1,) else {"both": Benchmark(concurrency=streams)}
     offer = await offering(tmp_path, **named).offer()
     assert len(offer.plan.steps) == len(streams)
+
+
+async def test_a_refused_port_refuses_the_plan_before_anything_is_pressed(tmp_path: Path) -> None:
+    host = BenchHost()
+    lamp = Lamp(name="port", says="waiting", value="30000 refused")
+    server = msgspec.structs.replace(sglang(host), lamps=(lamp,))
+    operations = HostSource(host, tmp_path).operations
+    assert operations is not None
+    offer = await Offering(operations, server).offer()
+    assert str(offer.plan.refusal).startswith("nobody answers on port 30000")
+
+
+async def test_the_plan_says_until_when_runs_are_kept(tmp_path: Path) -> None:
+    host = BenchHost()
+    server = sglang(host)
+    operations = HostSource(host, tmp_path).operations
+    assert operations is not None
+    for_good = await Offering(operations, server).offer()
+    with_the_demo = await Offering(operations, server, kept="until the demo ends").offer()
+    ends = [offer.plan.steps[0].preview[-2] for offer in (for_good, with_the_demo)]
+    assert "; kept in the history as baseline" in ends[0]
+    assert "; kept until the demo ends as baseline" in ends[1]

@@ -12,6 +12,7 @@ from specdash.operations.which import Wanted
 from specdash.session.source import Source
 from specdash.tui import files, keymap, themes
 from specdash.tui.app import SpecdashApp
+from specdash.tui.story import Story
 from tests.tui.reading import lasting
 from tests.tui.still import until_still
 
@@ -62,6 +63,7 @@ def make_app() -> Make:
         hint: str = "",
         troubles: Sequence[str] = (),
         prefer: Wanted | None = None,
+        story: Story | None = None,
     ) -> SpecdashApp:
         known, name = themes.resolve(theme)
         return SpecdashApp(
@@ -73,6 +75,7 @@ def make_app() -> Make:
             hint=hint,
             troubles=troubles,
             prefer=prefer,
+            story=story,
         )
 
     return make

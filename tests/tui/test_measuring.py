@@ -20,6 +20,7 @@ from specdash.session.following import Following
 from specdash.session.lessons import place
 from specdash.tui.app import SpecdashApp
 from specdash.tui.screens.overlay import Live
+from specdash.tui.story import Story
 from tests.measuring.scripted import good_run
 from tests.operations.fakehost import FakeHost, sglang
 from tests.tui import fakes, states
@@ -214,7 +215,7 @@ async def test_the_keys_of_the_dashboard_work_from_every_sheet_over_it(
         await settle(pilot)
         await _over(pilot, "4")
         text = screen_text(app)
-        assert "no run was kept yet: B measures the chosen server" in text
+        assert "no run was kept yet: B measures a server that answers" in text
         assert "space marks" not in text, "there is nothing to mark"
         await pilot.press("B")
         await until(pilot, "Measure sglang:30000")
@@ -259,3 +260,15 @@ async def test_where_nothing_can_be_measured_it_is_said(make_app: Make, tmp_path
         await settle(pilot)
         await pilot.press("B")
         await until(pilot, "nothing can be measured over this connection")
+
+
+async def test_in_a_demo_what_is_kept_is_kept_until_it_ends(
+    make_app: Make, host: BenchHost, tmp_path: Path
+) -> None:
+    app = make_app(HostSource(host, tmp_path), story=Story(""))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("B")
+        await until(pilot, "kept until the demo ends as baseline")
+        await pilot.press("tab", "enter")
+        await until(pilot, "3 runs, kept until the demo ends")

@@ -28,7 +28,6 @@ from specdash.tui.screens.logkeys import submitted
 from specdash.tui.screens.overlay import Live
 from specdash.tui.screens.panes import panel_of, show_log, show_panes
 from specdash.tui.screens.subject import Subject
-from specdash.tui.staying import acknowledged
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import Choice, ChoiceStrip
 from specdash.tui.widgets.figures import FiguresPane
@@ -95,7 +94,7 @@ class Dashboard(Subject):
         self._speed = Speed()
         self.hint = hint
         """For who has never used it, in the line of the alerts while nothing else stands there."""
-        self._story = story
+        self.story = story
 
     def compose(self) -> ComposeResult:
         """From top to bottom."""
@@ -175,13 +174,6 @@ class Dashboard(Subject):
         """Few rows."""
         return self.size.height < 30
 
-    def leave_ended(self, alert: str | None = None) -> None:
-        """This alert (None: the outcome of the plan) was seen; where it told of the end of the shown server,
-        one that lives is looked at."""
-        if acknowledged(self.state, self.server, alert) and not self.stays:
-            self.go_on()
-        self.apply()
-
     def apply(self) -> None:
         """Tell every pane what there is to show; each redraws only what reads differently."""
         self._dirty = False
@@ -210,8 +202,8 @@ class Dashboard(Subject):
         """What the line of the alerts says of plans and benchmarks."""
         width = self.size.width - 2  # a blank cell at each end
         told = self.acting.line(width) or self.measuring.line(width)
-        if self._story is not None:
-            told = self._story.tell(self, told)
+        if self.story is not None:
+            told = self.story.tell(self, told)
         return told
 
     def _show_keys(self) -> None:

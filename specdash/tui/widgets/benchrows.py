@@ -17,25 +17,28 @@ from specdash.tui.widgets.glyphs import key_span
 LOST: Final = "▲ the link is lost: the load goes on on the host and is heard later"
 
 
-def bench_title(progress: Progress) -> Row:
-    """``◐ benchmark of eagle3-3  2 of 5 · measuring``; in the end how many runs were kept, and count."""
+def bench_title(progress: Progress, *, until: str = "") -> Row:
+    """``◐ benchmark of eagle3-3  2 of 5 · measuring``; in the end how many runs were kept, and count.
+
+    ``until``: when what was kept is gone, where it is not kept for good.
+    """
     name = f"benchmark of {progress.variant}"
     if progress.state == "failed":
-        return row(Span(f"✖ {name} ended", "bad"), dim(f"  {_kept(progress)}"))
+        return row(Span(f"✖ {name} ended", "bad"), dim(f"  {_kept(progress, until)}"))
     if progress.state == "done":
-        return row(Span(name, "strong"), dim(f"  {_kept(progress)}"))
+        return row(Span(name, "strong"), dim(f"  {_kept(progress, until)}"))
     where = " · ".join(filter(None, (progress.which, progress.state)))
     return row(Span(f"◐ {name}", "accent"), dim(f"  {where}"))
 
 
-def _kept(progress: Progress) -> str:
+def _kept(progress: Progress, until: str) -> str:
     """``3 runs, kept``; of runs that do not count that is said in the same breath."""
     runs = progress.done
     if not runs:
         return "no run"
     kept, counting = sum(run.id is not None for run in runs), sum(not run.trouble for run in runs)
     words = "kept" if kept == len(runs) else "not all kept" if kept else "not kept"
-    words = f"{say.plural(len(runs), 'run')}, {words}"
+    words = " ".join(filter(None, (f"{say.plural(len(runs), 'run')}, {words}", until if kept else "")))
     if counting == len(runs):
         return words
     if len(runs) == 1:

@@ -25,7 +25,7 @@ def run_rows(
 ) -> list[Row]:
     """The runs in the order given; the chosen one stands out, marked ones have a mark."""
     if not runs:
-        return [row(dim("no run was kept yet: B measures the chosen server"))]
+        return [row(dim("no run was kept yet: B measures a server that answers"))]
     return [
         _listed(run_line(run), width, chosen=run.id == chosen, marked=run.id in marked)
         for run in runs[:MOST_RUNS]
@@ -78,7 +78,7 @@ def difference_rows(ours: Measured, theirs: Measured, width: int) -> list[Row]:
 def compare_rows(tables: Sequence[Table], width: int) -> list[Row]:
     """Every table with its remarks."""
     if not tables:
-        return [row(dim("nothing to compare yet: B measures the chosen server"))]
+        return [row(dim("nothing to compare yet: B measures a server that answers"))]
     out: list[Row] = []
     for table in tables:
         out += [(), *table_rows(table, width)] if out else table_rows(table, width)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from specdash.commands.acting import say
 from specdash.commands.folding import columns
 from specdash.commands.keeping import document, history, kept_under, tell, word, write
 from specdash.commands.numbers import Number
+from specdash.errors import SpecdashError
 from specdash.sanitise import clean_line
 
 if TYPE_CHECKING:
@@ -28,7 +30,39 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="One JSON document 
 _NUMBERS = click.argument("runs", nargs=-1, required=True, type=click.IntRange(1), metavar="RUN…")
 
 
-@click.group(invoke_without_command=True, short_help="The benchmarks that were kept.")
+class _OfHost(click.Group):
+    """Nearly every other command takes its host where this one takes what to do."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As a group does. A host in its place is told where it belongs: ``UsageError``."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            if not _is_host(args[0]):
+                raise
+            words = f"no command {args[0]}; the runs of a host: specdash runs --host {shlex.quote(args[0])}"
+            raise click.UsageError(clean_line(words), ctx) from None
+
+
+def _is_host(word: str) -> bool:
+    """It is a host that is known here, or looks like a target."""
+    from specdash.completing import hosts
+    from specdash.profile.loading import load
+
+    if any(mark in word for mark in "@:."):
+        return True
+    with history() as kept:
+        if any(run.host == word for run in kept.all()):
+            return True
+    try:
+        return word in hosts(load())
+    except SpecdashError:
+        return False
+
+
+@click.group(cls=_OfHost, invoke_without_command=True, short_help="The benchmarks that were kept.")
 @click.option("--host", metavar="TARGET", help="Only those of one host or URL.")
 @click.option("--tag", metavar="TAG", help="Only those with this tag.")
 @_JSON

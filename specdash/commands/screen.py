@@ -182,11 +182,14 @@ async def _narrate(sources: Sequence[Source], wanted: Wanted | None = None) -> i
     running = [asyncio.create_task(source.run()) for source in sources]
     try:
         while True:
+            over = all(given_up(source.state) for source in sources)
             for source, narrator in zip(sources, narrators, strict=True):
-                for line in narrator.tell(source.state):
+                lines = narrator.tell(source.state)
+                # Why a host was never reached is left to the farewell: it is said once.
+                for line in () if over and source.state.host is None else lines:
                     tell(line)
             sys.stdout.flush()
-            if all(given_up(source.state) for source in sources):
+            if over:
                 return _EXIT_NO_CONNECTION
             await changed.wait()
             changed.clear()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specdash.commands.acting import EXIT_FAILED, looking_options, scene
+from specdash.commands.acting import EXIT_FAILED, Scene, looking_options, scene
 from specdash.commands.folding import tell
 
 if TYPE_CHECKING:
@@ -40,11 +40,21 @@ async def _status(target: str, given: dict[str, Any]) -> int:
 
     async with scene(target, given) as here:
         state = here.state if here.wanted is None else only(here.state, here.wanted)
+        logs = _logs(here, state)
     if given["json"]:
         click.echo(encode(status_document(state)))
     else:
-        tell("\n".join(describe(state)))
+        tell("\n".join(describe(state, logs)))
     return EXIT_FAILED if troubled(state) else 0
+
+
+def _logs(here: Scene, state: HostState) -> dict[str, str]:
+    """Where the profile says that the servers write, by the server's key."""
+    from specdash.operations.which import of_profile
+
+    names = {server.key: of_profile(here.profile, here.host_name, server) for server in state.servers}
+    logs = {key: here.profile.servers[name].log for key, name in names.items() if name is not None}
+    return {key: log for key, log in logs.items() if log is not None}
 
 
 def only(state: HostState, wanted: Wanted) -> HostState:

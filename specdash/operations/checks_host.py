@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import posixpath
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from specdash.monitor.state import Gpu, HostState, Server
@@ -96,16 +98,30 @@ def _listener(one: Listener) -> str:
 
 
 def disk(key: str, place: Place | None, path: str) -> Line:
-    """There is room where it writes, and it may write there."""
+    """There is room where it writes, and it may write there: its folder exists, and is not made by a start."""
     if place is None or place.error or place.free_mib is None:
         why = place.error if place and place.error else "could not be looked at"
         return unknown(key, named(path, why))
+    if (missing := _no_folder(place, path)) is not None:
+        return bad(
+            key,
+            f"{missing} is not there, so {path} cannot be written",
+            f"on the host: mkdir -p {shlex.quote(missing)}",
+        )
     seen = f"{gib(place.free_mib)} free where {path} lies"
     if place.free_mib < DISK_LEAST_MIB:
         return bad(key, seen, "free some space there")
     if place.writable is False:
         return bad(key, f"{place.folder or path} is not writable", "another --log, or the right user")
     return warn(key, seen) if place.free_mib < DISK_USUAL_MIB else ok(key, seen)
+
+
+def _no_folder(place: Place, path: str) -> str | None:
+    """The folder of a path, where only one above it exists."""
+    whole = posixpath.normpath(path)
+    above = posixpath.dirname(whole)
+    there = not posixpath.isabs(path) or place.folder in (None, whole, above)
+    return None if there else above
 
 
 def shm(found: Shm | None, ranks: int) -> Line:

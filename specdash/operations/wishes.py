@@ -96,8 +96,14 @@ def from_found(found: Found, last: str | None, variant: Variant | None = None) -
     )
 
 
+class NoVariant(SpecdashError):
+    """A name that is none: as wrong as an option that is none."""
+
+    exit_code = 2
+
+
 def variant_of(profile: Profile, name: str | None) -> Variant | None:
-    """A variant by its name. Raises ``SpecdashError`` with the nearest right word."""
+    """A variant by its name. Raises ``NoVariant`` with the nearest right word."""
     if name is None:
         return None
     if name not in profile.variants:
@@ -105,7 +111,7 @@ def variant_of(profile: Profile, name: str | None) -> Variant | None:
 
         known = ", ".join(profile.variants) or "it has none"
         hint = nearest(name, profile.variants).removeprefix("; ") or known
-        raise SpecdashError(f"the profile has no variant {name}", hint)
+        raise NoVariant(f"the profile has no variant {name}", hint)
     return profile.variants[name]
 
 

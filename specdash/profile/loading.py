@@ -22,10 +22,10 @@ class ProfileError(SpecdashError):
 
     def __init__(self, path: Path | str, mistakes: tuple[Mistake, ...]) -> None:
         first = mistakes[0].text(path)
-        more = len(mistakes) - 1
         named = "" if Path(path) in places() else f" {shlex.quote(str(path))}"
-        words = f"{more} more mistake{'s' if more > 1 else ''}: specdash config check{named} shows all"
-        super().__init__(first, words if more else None)
+        # No number: only the check, which has the whole program at hand, knows all of them.
+        words = f"there are more mistakes: specdash config check{named} shows all"
+        super().__init__(first, words if len(mistakes) > 1 else None)
         self.path = path
         self.mistakes = mistakes
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from specdash.monitor.glyphs import SEVERITY_GLYPHS, rail_glyph, server_glyph, state_name
 from specdash.monitor.importance import by_importance
 from specdash.monitor.naming import host_in_full
+from specdash.monitor.serverparts import LogSource
 from specdash.monitor.signs import folded, in_words
 from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import Gpu, HostState, Owner, Server
 
+NO_LOGS: Mapping[str, str] = {}
 
-def describe(state: HostState) -> Iterator[str]:
-    """The whole picture, most important first."""
+
+def describe(state: HostState, logs: Mapping[str, str] = NO_LOGS) -> Iterator[str]:
+    """The whole picture, most important first. ``logs``: what the profile says of a server's log, by key."""
     yield _headline(state)
     if state.old:
         heard_at = state.link.heard_at
@@ -30,7 +33,7 @@ def describe(state: HostState) -> Iterator[str]:
     for server in by_importance(state):
         yield ""
         which = f" --server {server.name}" if len(state.servers) > 1 else ""
-        yield from describe_server(server, state.now, state.typed, which)
+        yield from describe_server(server, state.now, state.typed, which, logs.get(server.key))
     if not state.servers:
         seen = state.processes_at is not None
         yield "no inference server is running here" if seen else "which servers run here was not seen yet"
@@ -52,10 +55,13 @@ def _headline(state: HostState) -> str:
     return " · ".join(parts)
 
 
-def describe_server(server: Server, now: float, target: str = "TARGET", which: str = "") -> Iterator[str]:
+def describe_server(
+    server: Server, now: float, target: str = "TARGET", which: str = "", log: str | None = None
+) -> Iterator[str]:
     """One server: state, sentence of truth, phases, readiness, figures, log.
 
     ``target`` and ``which``: how the operator calls the host, and this server where there are several.
+    ``log``: where the profile says that its output goes.
     """
     about = " · ".join(filter(None, (server.model, server.speculation, server.parallel, server.version)))
     doubt = " (suspect)" if server.verdict.word == "suspect" else ""
@@ -88,7 +94,17 @@ def describe_server(server: Server, now: float, target: str = "TARGET", which: s
         yield "  " + "   ".join(f"{name} {value:{form}}" for name, value, form in told if value is not None)
     if server.log:
         yield f"  log {server.log.told}"
+        if log is not None and _is_another(log, server.log):
+            yield f"    the profile names another, which is not followed: {log}"
     yield _who(server, now)
+
+
+def _is_another(log: str, followed: LogSource) -> bool:
+    """The profile's word does not hold for what is followed; whoever gave ``--log`` knows that."""
+    if followed.kind == "given":
+        return False
+    path = followed.path or ""
+    return path != log and not (path.startswith("/proc/") and path.endswith(f"/root{log}"))
 
 
 def _who(server: Server, now: float) -> str:

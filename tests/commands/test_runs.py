@@ -54,6 +54,18 @@ def test_before_the_first_run_it_is_said_how_one_is_made(say: Say) -> None:
     assert (code, "no run was kept yet" in err) == (1, True)
 
 
+def test_a_host_in_the_place_of_what_to_do_is_told_where_it_belongs(
+    say: Say, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "specdash.toml").write_text('[hosts.night]\ntarget = "root@10.0.0.7"\n')
+    for host in ("night", "root@10.0.0.9"):
+        code, _, err = say("runs", host)
+        assert (code, f"specdash runs --host {host}" in err) == (2, True), err
+    code, _, err = say("runs", "shwo")
+    assert (code, "--host shwo" in err) == (2, False), err
+
+
 @pytest.mark.usefixtures("kept")
 def test_runs_are_listed_shown_named_and_tagged(say: Say) -> None:
     _, out, _ = say("runs")

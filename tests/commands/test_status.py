@@ -81,6 +81,24 @@ def test_one_server_can_be_asked_for_and_every_hint_is_a_command() -> None:
     assert CliRunner().invoke(root, ["status", "gpubox", "--server", "none"]).exit_code != 0
 
 
+def test_a_log_of_the_profile_that_is_not_followed_is_said(
+    opened: list[tuple[str, Any]], tmp_path: Path
+) -> None:
+    profile = tmp_path / "specdash.toml"
+    told = '[hosts.night]\ntarget = "root@gpubox"\n[servers.main]\nhost = "night"\nengine = "vllm"\n'
+    told += 'command = ["vllm", "serve", "m", "--port", "30000"]\nlog = "LOG"\n'
+    followed = next(one.log for one in two_servers().servers if one.engine == "vllm")
+    assert opened == [], "nothing yet"
+    assert followed is not None, "it goes somewhere"
+    assert followed.path is not None, "into a file"
+    said = []
+    for log in ("/nope/x.log", followed.path):
+        profile.write_text(told.replace("LOG", log))
+        said.append(CliRunner().invoke(root, ["status", "night", "--profile", str(profile)]).output)
+    assert "the profile names another, which is not followed: /nope/x.log" in said[0]
+    assert "the profile names" not in said[1]
+
+
 def test_the_document_carries_what_the_panes_show_of_cards_and_latencies() -> None:
     how: dict[str, Any] = {"p50_ms": 210.0, "p90_ms": 480.0, "counted": 42, "window_s": 60.0}
     told = Figures(at=NOW, source="/metrics", ttft=Latency(at=NOW, **how), missing={"itl": "no request yet"})

@@ -48,10 +48,10 @@ def model(
 
 
 async def lines(
-    host: FakeHost, argv: str = ARGV, env: dict[str, str] | None = None, **more: Any
+    host: FakeHost, argv: str = ARGV, env: dict[str, str] | None = None, log: str = "/l", **more: Any
 ) -> list[Line]:
     launch = Launch(
-        name="main", engine=more.pop("engine", "sglang"), argv=tuple(argv.split()), env=env or {}, log="/l"
+        name="main", engine=more.pop("engine", "sglang"), argv=tuple(argv.split()), env=env or {}, log=log
     )
     return list(await preflight.examine(Hands(host), Check(launch=launch, **more)))
 
@@ -247,6 +247,17 @@ async def test_a_small_shared_memory_a_full_disk_and_low_limits_are_said(host: F
     ]
     assert of(found, "disk")[0] == "✖ disk: 10 MiB free where /l lies — free some space there"
     assert "nofile 1024 (ulimit -n)" in of(found, "ulimits")[0]
+
+
+async def test_a_folder_that_is_not_there_takes_no_log(host: FakeHost) -> None:
+    room = {"free_mib": 50000, "total_mib": 99999, "writable": True}
+    host.probe = {"paths": [{"path": "/l", "folder": "/", **room}]}
+    assert of(await lines(host), "disk")[0] == "✓ disk: 48.8 GiB free where /l lies"
+    host.probe = {"paths": [{"path": "/no pe/x.log", "folder": "/", **room}]}
+    found = await lines(host, log="/no pe/x.log")
+    assert of(found, "disk")[0] == (
+        "✖ disk: /no pe is not there, so /no pe/x.log cannot be written — on the host: mkdir -p '/no pe'"
+    )
 
 
 async def test_files_that_are_wanted_after_the_start_are_looked_for_before_it(host: FakeHost) -> None:

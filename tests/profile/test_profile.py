@@ -193,7 +193,7 @@ def test_all_mistakes_are_told_in_the_order_of_their_lines() -> None:
     with pytest.raises(ProfileError) as error:
         loading.parse(text, "p.toml")
     assert error.value.exit_code == 2
-    assert error.value.hint == "2 more mistakes: specdash config check p.toml shows all"
+    assert error.value.hint == "there are more mistakes: specdash config check p.toml shows all"
 
 
 def test_quotes_long_strings_and_lists_do_not_mislead_the_line_count() -> None:

@@ -32,7 +32,7 @@ _REFUSED: Final = {
 }
 _UNREACHED: Final = {
     "ssh_no_address": "there is no address for {host}",
-    "ssh_port_refused": "{host} answers, but no sshd does",
+    "ssh_port_refused": "{host} refuses the connection",
     "ssh_jump_forward": "the jump host does not lead to {host}",
     "ssh_max_startups": "{host} hangs up at once",
     "ssh_proxy_command": "the ProxyCommand to {host} ends",

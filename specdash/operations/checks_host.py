@@ -98,7 +98,7 @@ def _listener(one: Listener) -> str:
 
 
 def disk(key: str, place: Place | None, path: str) -> Line:
-    """There is room where it writes, and it may write there: its folder exists, and is not made by a start."""
+    """There is room where it writes, and it may write there: no start makes its folder."""
     if place is None or place.error or place.free_mib is None:
         why = place.error if place and place.error else "could not be looked at"
         return unknown(key, named(path, why))

@@ -244,6 +244,8 @@ def helps(server: Server) -> str | None:
         return "gpu.clean"
     if server.state == "crashed" and server.gone_at is not None and server.processes:
         return "server.kill"  # it ends what is left behind
+    if server.state == "crashed" and server.gone_at is not None and not server.diagnoses:
+        return "server.restart"  # only what outlived it tells of its crash
     return "log.error" if server.state == "crashed" else None
 
 

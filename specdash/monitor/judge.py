@@ -38,6 +38,9 @@ replace = msgspec.structs.replace
 ENDING_S = 15.0
 """What is left of a server that the operator ends may live so much longer than its main process."""
 
+LEFT_BEHIND = "left behind"
+"""The signal of what lives on without its main process, or did."""
+
 ALONE = Around()
 """Nothing but the server itself is known."""
 
@@ -140,7 +143,8 @@ def _ended(
     asked = ended or (memory.reading.stop_requested is not None and not left)
     reasons = tuple(_remains(memory, since, "flat" if asked else "bad"))
     if memory.fall is not None and not asked:
-        reasons, since = (*_first_seen(memory.fall, now), *reasons), now - memory.fall.at
+        reasons = tuple(_since_first_seen(memory.fall, reasons, now))
+        since = None if memory.found_dead else now - memory.fall.at
     verdict = Verdict(word="stopped" if asked else "crashed", since_s=since, limit_s=None, reasons=reasons)
     # Whoever ended with it accuses nobody; whoever went before it may be why.
     evidence = replace(evidence, ranks=_went_first(memory, evidence))
@@ -168,7 +172,7 @@ def _remains(memory: ServerMemory, since: float | None, says: Says) -> Iterator[
     yield Reason(signal="main process", value=f"{main}gone", age_s=since, says=says)
     if left := memory.left_behind:
         names = ", ".join(f"{_name(memory, p)} {p.pid}" for p in left[:4])
-        yield Reason(signal="left behind", value=names, age_s=since, says="bad")
+        yield Reason(signal=LEFT_BEHIND, value=names, age_s=since, says="bad")
 
 
 def _went_first(memory: ServerMemory, evidence: Evidence) -> tuple[RankSeen, ...]:
@@ -179,10 +183,17 @@ def _went_first(memory: ServerMemory, evidence: Evidence) -> tuple[RankSeen, ...
     return tuple(rank for rank in evidence.ranks if rank.pid in before)
 
 
-def _first_seen(fall: Fall, now: float) -> list[Reason]:
-    """The evidence with which it began, as old as it is by now."""
+def _since_first_seen(fall: Fall, remains: tuple[Reason, ...], now: float) -> Iterator[Reason]:
+    """The evidence with which it began, as old as it is by now, then what is left of it."""
     later_s = now - fall.told_at
-    return [one if one.age_s is None else replace(one, age_s=one.age_s + later_s) for one in fall.reasons]
+    told = {one.signal for one in remains}
+    for one in fall.reasons:
+        if one.signal in told:
+            continue
+        if one.signal == LEFT_BEHIND:
+            one = replace(one, value=f"{one.value} (ended since)")
+        yield one if one.age_s is None else replace(one, age_s=one.age_s + later_s)
+    yield from remains
 
 
 def _accused(memory: ServerMemory, evidence: Evidence, judged: Judged) -> bool:

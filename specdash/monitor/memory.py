@@ -95,7 +95,7 @@ class Backlog(Remembered, frozen=True, kw_only=True):
 
 
 class Fall(Remembered, frozen=True, kw_only=True):
-    """The beginning of a crash, seen while the main process was still there."""
+    """The beginning of a crash: seen while the main process was still there, or by what outlived it."""
 
     at: float
     """When the first of it was seen."""
@@ -135,7 +135,7 @@ class ServerMemory(Remembered, frozen=True, kw_only=True):
     none_left: bool = False
     """No process of it is left any more."""
     fall: Fall | None = None
-    """It is called crashed, and was so before its main process ended."""
+    """It is called crashed, and was so before its main process ended, or before what outlived it did."""
     end_asked: bool = False
     """The operator has begun to end it, and it had not crashed before."""
     cpu: Mapping[int, CpuWindow] = {}

@@ -30,7 +30,7 @@ from specdash.monitor.learning import interrupt
 from specdash.monitor.limits import Learned
 from specdash.monitor.memory import Backlog, Memory, Rules, ServerMemory
 from specdash.monitor.owners import CardMemory, observe_card, view_of
-from specdash.monitor.picture import repaint, unpainted
+from specdash.monitor.picture import fall_of, repaint, unpainted
 from specdash.monitor.roster import belonging, take_processes
 from specdash.monitor.state import HostFacts, HostState, MachineFacts
 from specdash.monitor.state import Link as LinkState
@@ -233,13 +233,17 @@ def _note(memory: Memory, frame: Note) -> Memory:
 
 def _ending(memory: Memory, frame: Ending) -> Memory:
     """What had crashed before somebody ended the rest of it stays a crash."""
-    crashed = {key for key, portrait in memory.portraits.items() if portrait.state == "crashed"}
-    servers = tuple(
-        replace(server, end_asked=True)
-        if server.key == frame.server and server.key not in crashed
-        else server
-        for server in memory.servers
-    )
+    portrait = memory.portraits.get(frame.server)
+    crashed = portrait is not None and portrait.state == "crashed"
+
+    def told(server: ServerMemory) -> ServerMemory:
+        if portrait is None or not crashed:
+            return replace(server, end_asked=True)
+        if server.fall is None and server.left_behind:
+            return replace(server, fall=fall_of(portrait, memory.picture.now))
+        return server
+
+    servers = tuple(told(one) if one.key == frame.server else one for one in memory.servers)
     return replace(memory, servers=servers)
 
 

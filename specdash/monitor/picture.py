@@ -74,7 +74,19 @@ def _painted(
     ]
 
 
-def _fall(portrait: Server, now: float) -> Fall | None:
+LINGERS_S = 5.0
+"""An orderly end takes a server's processes one by one; what outlives the main one for longer is a sign."""
+
+
+def _falls(server: ServerMemory, portrait: Server, now: float) -> bool:
+    """Its crash begins, or its beginning is over: to be kept, or taken back."""
+    if server.gone_at is None:
+        return (portrait.state == "crashed") is not (server.fall is not None)
+    lingers = bool(server.left_behind) and now - server.gone_at >= LINGERS_S
+    return server.fall is None and lingers and portrait.state == "crashed"
+
+
+def fall_of(portrait: Server, now: float) -> Fall | None:
     """How it begins; None: it does not, or what looked so is over."""
     if portrait.state != "crashed":
         return None
@@ -95,8 +107,8 @@ def _around(memory: Memory) -> Around:
 
 def _marked(server: ServerMemory, portrait: Server, now: float) -> ServerMemory:
     """A start that stood still once is no example for others; a crash keeps its beginning."""
-    if server.gone_at is None and (portrait.state == "crashed") is not (server.fall is not None):
-        server = replace(server, fall=_fall(portrait, now))
+    if _falls(server, portrait, now):
+        server = replace(server, fall=fall_of(portrait, now))
     stalled = portrait.state == "stalled"
     if stalled and not server.course.stalled:
         server = replace(server, course=replace(server.course, stalled=True))

@@ -48,13 +48,14 @@ def sentence(
         return " · ".join(("asked to end, and still here", *_life(memory, verdict, now)))
     if state in ("crashed", "stopped"):
         word, why = ("gone", UNSEEN) if unseen(verdict) else (state, "")
-        return " · ".join(_ended(memory, word, diagnoses, now, why, fell_at))
+        return " · ".join(_ended(memory, word, verdict, diagnoses, now, why, fell_at))
     return " · ".join((*_work(memory, state, verdict, now), *_life(memory, verdict, now)))
 
 
 def _ended(
     memory: ServerMemory,
     word: str,
+    verdict: Verdict,
     diagnoses: tuple[Diagnosis, ...],
     now: float,
     why: str,
@@ -73,6 +74,8 @@ def _ended(
         more = f" and {len(shown) - _NAMED} more" if len(shown) > _NAMED else ""
         what = "GPU memory still held by" if holds else "left behind:"
         yield f"{what} {', '.join(shown[:_NAMED])}{more}"
+    elif memory.gone_at is not None and not root:
+        yield from (f"left behind: {one.value}" for one in verdict.reasons if one.signal == "left behind")
 
 
 def _since(memory: ServerMemory, word: str, now: float, fell_at: float | None) -> Iterator[str]:

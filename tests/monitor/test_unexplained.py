@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from specdash.monitor.alerts import unexplained
+from specdash.monitor.frames import Ending, Link
 from specdash.monitor.glyphs import SEVERITY_GLYPHS, server_glyph, state_name
 from specdash.monitor.memory import Memory
 from specdash.monitor.state import Alert
 from specdash.reports.look import describe
-from tests.monitor.frames_of import log, only_server, process, processes, run, server, tick
+from tests.monitor.frames_of import hello, log, only_server, process, processes, run, server, tick
 from tests.monitor.starts import READY, start
 from tests.monitor.test_roster import CRASH
 
@@ -57,17 +59,44 @@ def test_an_error_in_its_log_is_a_reason() -> None:
     assert (alarm(memory).severity, alarm(memory).next_key) == ("error", "log.error")
 
 
-def test_once_what_it_left_has_ended_too_its_alarm_says_the_same_as_its_state() -> None:
+def test_what_outlived_it_but_for_a_moment_is_no_sign_and_its_alarm_says_the_same_as_its_state() -> None:
     left = process(102, 1, "sglang::scheduler_TP0")
     crashed = run(processes(210.0, left), tick(213.0), memory=serving())
     assert "left behind" in alarm(crashed).text
-    gone = run(processes(220.0), tick(221.0), memory=crashed)
+    gone = run(processes(214.0), tick(221.0), memory=crashed)
     assert state_name(only_server(gone)) == "gone"
     told = alarm(gone)
     assert (told.key, told.at) == (alarm(crashed).key, alarm(crashed).at), "it is one alarm"
     assert (told.severity, told.next_key) == ("warning", "server.restart")
     assert told.text == "sglang:30000: main process gone in serving, reason not seen"
     assert len(gone.picture.events) == len(crashed.picture.events), "and no second event"
+
+
+@pytest.mark.parametrize("kill", [None, 211.5], ids=["by themselves", "by the operator, at once"])
+def test_a_crash_keeps_its_first_sign_when_what_it_left_has_ended_too(kill: float | None) -> None:
+    left = process(102, 1, "sglang::scheduler_TP0")
+    crashed = run(processes(210.0, left), tick(211.0), memory=serving())
+    if kill is None:
+        crashed = run(processes(216.0, left), memory=crashed)
+    else:
+        crashed = run(Ending(at=kill, server=only_server(crashed).key), memory=crashed)
+    gone = run(processes(220.0), tick(222.0), memory=crashed)
+    seen = only_server(gone)
+    assert (seen.state, state_name(seen), unexplained(seen)) == ("crashed", "crashed", False)
+    assert seen.truth == "crashed 12 s ago · left behind: TP0 102 (ended since)"
+    told = [(one.signal, one.value, one.age_s) for one in seen.verdict.reasons]
+    assert told == [("left behind", "TP0 102 (ended since)", 12.0), ("main process", "100 gone", 12.0)]
+    assert (alarm(gone).severity, alarm(gone).next_key) == ("error", "server.restart")
+    assert "left behind TP0 102 (ended since)" in alarm(gone).text
+
+
+def test_what_was_found_dead_stays_so_and_gets_no_age_when_what_was_left_has_ended() -> None:
+    orphan = process(102, 1, "sglang::scheduler_TP0")
+    found = run(hello(), Link(at=0.0, state="live"), processes(14.0, orphan), tick(20.0))
+    cleaned = only_server(run(processes(21.0), tick(30.0), memory=found))
+    assert (state_name(cleaned), cleaned.verdict.since_s, cleaned.crashed_at) == ("crashed", None, None)
+    assert cleaned.truth.startswith("found dead when we looked, 16 s ago")
+    assert cleaned.truth.endswith("left behind: TP0 102 (ended since)")
 
 
 def test_one_that_somebody_has_started_again_is_not_offered_to_be_started() -> None:

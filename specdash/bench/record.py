@@ -108,7 +108,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
                 errors=run.errors,
                 why=run.first_error,
                 partial=_partial(run) if run.cancelled else None,
-                limited=run.client.limited,
+                limited=run.client.limited and not run.cancelled,  # a stop itself makes it late
                 throttled=self._throttled(),
                 foreign=self.during.foreign,
                 shared=self._shared(),

@@ -27,7 +27,7 @@ def sheet(run: Measured) -> Iterator[str]:
     yield from _server(run)
     yield from _host(run.during)
     client = run.run.client
-    limited = f", client-limited: {client.why}" if client.limited else ""
+    limited = f", client-limited: {client.why}" if client.limited and not run.run.cancelled else ""
     late = f"read {client.lag_ms_p99:.1f} ms late (p99)"
     yield f"  client     CPU {client.cpu_pct:.0f} % of a core, {late}{limited}"
     if run.fingerprint:

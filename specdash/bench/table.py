@@ -164,7 +164,7 @@ def _row(
     if not is_base and good and reference:
         apart = unwanted(reference[-1].fingerprint, good[-1].fingerprint)
         if apart:
-            caveats.append(f"also differs from the baseline in: {', '.join(apart)}")
+            caveats.append(f"also differs from the reference in: {', '.join(apart)}")
     return replace(row, caveats=tuple(caveats))
 
 

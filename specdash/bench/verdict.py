@@ -187,18 +187,21 @@ def _ratio(baseline: Arm, other: Arm, spread: Spread) -> Ratio | None:
     ours, theirs = baseline.valid, other.valid
     if not ours or not theirs:
         return None
-    launch_se = 0.0
-    if not _one_launch(baseline, other):
-        launch_se = spread.sd * math.sqrt(1 / len(baseline.launches) + 1 / len(other.launches))
-    if not _in_turn(baseline, other):
-        launch_se = math.hypot(launch_se, DRIFT_SE)
+    drift_se = 0.0 if _in_turn(baseline, other) else DRIFT_SE
     return stats.ratio(
         [sample.tok_s for sample in ours],
         [sample.tok_s for sample in theirs],
         least=PAIRS,
-        launch_se=launch_se,
+        launch_se=math.hypot(_launch_se(baseline, other, spread), drift_se),
         launch_df=spread.df,
     )
+
+
+def _launch_se(baseline: Arm, other: Arm, spread: Spread) -> float:
+    """What the two may differ by since each launch differs from the next, as a standard error."""
+    if _one_launch(baseline, other):
+        return 0.0
+    return spread.sd * math.sqrt(1 / len(baseline.launches) + 1 / len(other.launches))
 
 
 def _word(
@@ -212,7 +215,8 @@ def _word(
     apart = _apart(baseline, other)
     if apart:
         return Judgement(word="not comparable", says=f"not comparable: {'; '.join(apart)}", ratio=ratio)
-    standing, notes = _standing(baseline, other, spread)
+    standing, reasons = _standing(baseline, other, spread)
+    notes = (*reasons, *_shares(baseline, other, ratio, spread)) if reasons else ()
     bounds, word = ratio.interval, _settled(ratio, firm)
     if word is not None:
         says = word if standing is None else f"{word}, {standing}"
@@ -253,31 +257,37 @@ def _pairs(count: int) -> str:
 
 def _standing(baseline: Arm, other: Arm, spread: Spread) -> tuple[Standing | None, tuple[str, ...]]:
     """How firm the ground is, and why not firmer."""
+    turn = () if _in_turn(baseline, other) else (_NOT_IN_TURN,)
     if _one_launch(baseline, other):
-        if _in_turn(baseline, other):
-            return None, ()
-        return "provisional", (_NOT_IN_TURN,)
+        return ("provisional" if turn else None), turn
     ours, theirs = len(baseline.launches), len(other.launches)
     if "" in (*baseline.launches, *other.launches):
-        unknown = f"which start of the server was measured is not known{_widened(spread)}"
-        return "provisional", (unknown, *(() if _in_turn(baseline, other) else (_NOT_IN_TURN,)))
+        return "provisional", ("which start of the server was measured is not known", *turn)
     if min(ours, theirs) < 2:
         count = "1 launch each" if ours == theirs else f"{ours} and {theirs} launches"
-        turn = () if _in_turn(baseline, other) else (_NOT_IN_TURN,)
-        return "provisional", (f"{count}: the next launch may differ{_widened(spread)}", *turn)
-    if not _in_turn(baseline, other):
-        return "provisional", (_NOT_IN_TURN,)
-    return "confirmed", ()
+        return "provisional", (f"{count}: the next launch may differ", *turn)
+    return ("provisional" if turn else "confirmed"), turn
 
 
-_NOT_IN_TURN: Final = (
-    f"not measured in turn (A B B A): the interval allows ±{DRIFT_SE:.0%} for a drift".replace("%", " %")
-)
+_NOT_IN_TURN: Final = "not measured in turn (A B B A): the host may have drifted"
 
 
-def _widened(spread: Spread) -> str:
-    whence = "as seen on this host" if spread.known else "assumed until four launches are known"
-    return f"; the interval allows ±{spread.sd:.1%} for that, {whence}".replace("%", " %")
+def _shares(baseline: Arm, other: Arm, ratio: Ratio, spread: Spread) -> tuple[str, ...]:
+    """Of what the ± is made: launches, a drift, and what is left to the runs themselves."""
+    found, se, launch_se = ratio.interval, ratio.se, _launch_se(baseline, other, spread)
+    if found is None or not se:
+        return ()
+    half = 50 * (found.high - found.low)
+    if half >= 100:  # shown as its bounds
+        return ()
+    whence = "as seen on this host" if spread.known else "assumed until four are known"
+    parts = [
+        (launch_se, f"for launches (each differs by {100 * spread.sd:.1f} %, {whence})"),
+        (0.0 if _in_turn(baseline, other) else DRIFT_SE, f"for a drift of {100 * DRIFT_SE:.0f} %"),
+        (math.sqrt(max(0.0, se**2 - ratio.launch_se**2)), "for the runs"),
+    ]
+    told = ", ".join(f"±{half * part / se:.1f} {words}" for part, words in parts if part)
+    return (f"in ±{half:.1f}: {told}; they add as squares",)
 
 
 def _one_launch(baseline: Arm, other: Arm) -> bool:

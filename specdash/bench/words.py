@@ -11,8 +11,8 @@ from specdash.bench.speculation import finding, line
 from specdash.bench.statistics import Interval, Ratio
 from specdash.bench.table import Row, Table
 
-HEAD = ("variant", "n", "median tok/s", "95 %", "Δ of pairs", "verdict")
-"""The difference is a mean over pairs of runs: the medians beside it give one that is a little apart."""
+HEAD = ("variant", "n", "median tok/s", "95 %", "Δ of means", "verdict")
+"""The difference is of means, over as many runs of each: the medians beside it give one a little apart."""
 NONE = "–"
 SETTLED = frozenset({"faster", "slower", "same"})
 """Verdicts that allow a sentence on why."""
@@ -20,7 +20,7 @@ SETTLED = frozenset({"faster", "slower", "same"})
 
 def cells(row: Row) -> tuple[str, ...]:
     """A row of the table, by the columns of ``HEAD``."""
-    verdict = "baseline" if row.baseline else (row.judgement.says if row.judgement else NONE)
+    verdict = "reference" if row.baseline else (row.judgement.says if row.judgement else NONE)
     return (
         row.variant,
         str(len(row.runs)),

@@ -36,9 +36,10 @@ def command(
 ) -> None:
     """The runs RUN… (numbers, names, variants or tags), or all of the host that was measured last.
 
-    A row for each variant under each load: the median, its 95 % interval, the difference to the baseline and
+    A row for each variant under each load: the median, its 95 % interval, the difference to the reference and
     a verdict: faster, slower, same, or not distinguishable and how many more pairs of runs would settle it.
-    Of two variants it says what differs between their fingerprints.
+    The reference is the variant baseline, else the oldest, or what --baseline names. Of two
+    variants it says what differs between their fingerprints.
 
     \b
     Examples:

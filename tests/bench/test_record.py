@@ -29,6 +29,7 @@ def test_the_headline_is_the_steady_rate_where_there_is_one() -> None:
     [
         ({"error": "refused"}, "refused"),
         ({"cancelled": True}, "stopped before its end"),
+        ({"cancelled": True, "client": Client(limited=True)}, "stopped before its end"),
         (
             {"cancelled": True, "cancelled_by": "nobody had listened for 300 s"},
             "stopped before its end: nobody had listened for 300 s",

@@ -58,15 +58,16 @@ def told(found: Iterable[Table]) -> str:
 def test_the_storys_table() -> None:
     assert told(tables(story())).splitlines() == [
         "1 stream, 128 in 128 out, chat",
-        "  variant   n  median tok/s       95 %    Δ of pairs  verdict",
-        "  baseline  5          82.5  81.9–83.0             –  baseline",
+        "  variant   n  median tok/s       95 %    Δ of means  verdict",
+        "  baseline  5          82.5  81.9–83.0             –  reference",
         "  eagle3-3  5          60.2  59.3–60.9  −27.1 % ±4.2  slower, provisional",
         "      accept 2.40 of at most 4 (p .68 .45 .27) · cycle 39.5 ms, plain step 12.0 ms"
         " · break-even 3.29 · decode without TTFT −27.0 %",
         "    ▲ it does not pay: needs a draft accepted 87 % of the time, has about 66 %",
         "      likely cause: a cycle costs 3.3 plain steps: verifying is dear here, not the draft's guesses",
-        "      1 launch each: the next launch may differ; the interval allows ±2.0 % for that,"
-        " assumed until four launches are known",
+        "      1 launch each: the next launch may differ",
+        "      in ±4.2: ±4.0 for launches (each differs by 2.0 %, assumed until four are known),"
+        " ±1.0 for the runs; they add as squares",
     ]
 
 
@@ -127,7 +128,7 @@ def test_another_driver_is_said() -> None:
         msgspec.structs.replace(run, fingerprint={"driver": "580" if run.variant == "baseline" else "575"})
         for run in story()
     ]
-    assert "▲ also differs from the baseline in: driver" in told(tables(runs))
+    assert "▲ also differs from the reference in: driver" in told(tables(runs))
 
 
 def test_a_row_whose_own_runs_were_of_different_servers_says_so() -> None:

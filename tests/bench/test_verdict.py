@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -73,8 +74,9 @@ def test_one_launch_each_is_provisional_and_says_why() -> None:
     (found,) = judge(base, [other])
     assert (found.standing, found.says) == ("provisional", "slower, provisional")
     assert found.notes == (
-        "1 launch each: the next launch may differ; the interval allows ±2.0 % for that,"
-        " assumed until four launches are known",
+        "1 launch each: the next launch may differ",
+        "in ±4.2: ±4.0 for launches (each differs by 2.0 %, assumed until four are known),"
+        " ±1.2 for the runs; they add as squares",
     )
 
 
@@ -107,7 +109,10 @@ def test_runs_in_blocks_allow_for_a_drift() -> None:
     other = arm("other", 103, 103.2, 102.9, launch="l", first=100)
     (found,) = judge(base, [other])
     assert found.word == "not distinguishable"
-    assert found.notes[0].startswith("not measured in turn (A B B A): the interval allows ±2 % for a drift")
+    assert found.notes[0] == "not measured in turn (A B B A): the host may have drifted"
+    parts = [float(part) for part in re.findall(r"±([\d.]+)", found.notes[1])]
+    assert "for a drift of 2 %" in found.notes[1]
+    assert parts[0] == pytest.approx(math.hypot(*parts[1:]), abs=0.1), "nothing of the ± is left unsaid"
 
 
 def test_an_invalid_run_is_named_and_does_not_count() -> None:

@@ -14,7 +14,7 @@ from specdash.monitor.documents import Diagnosis, Reason, Verdict
 from specdash.monitor.evidence import Evidence, RankSeen
 from specdash.monitor.kernelnews import lines_about
 from specdash.monitor.limits import Learned
-from specdash.monitor.liveness import assess
+from specdash.monitor.liveness import assess, suspects
 from specdash.monitor.logverdict import words_of
 from specdash.monitor.memory import Around, Fall, Rules, ServerMemory
 from specdash.monitor.polling import HEALTH
@@ -77,7 +77,7 @@ def judge(
     if judged.state == "crashed" and memory.fall is not None:
         judged = replace(judged, verdict=replace(judged.verdict, since_s=now - memory.fall.at))
     if judged.state == "unknown":
-        reasons = (*_silent_log(memory), *judged.verdict.reasons)
+        reasons = (*_silent_log(memory), *_at_rest(evidence, rules), *judged.verdict.reasons)
         judged = replace(judged, verdict=replace(judged.verdict, reasons=reasons))
     return judged if judged.lagging else replace(judged, lagging=memory.reading.lagging)
 
@@ -89,6 +89,13 @@ def _with_who_waits(judged: Judged, evidence: Evidence) -> Judged:
         return judged
     rest = tuple(reason for reason in judged.verdict.reasons if reason.signal != "utilisation")
     return replace(judged, verdict=replace(judged.verdict, reasons=(first, *rest)))
+
+
+def _at_rest(evidence: Evidence, rules: Rules) -> Iterator[Reason]:
+    """What the cards alone tell: some rank rests while the others spin. Whether it may, only a log knows."""
+    found = asymmetry(evidence, suspects(evidence, rules.limits.thresholds))
+    if found is not None:
+        yield replace(found, says="flat")
 
 
 def _silent_log(memory: ServerMemory) -> Iterator[Reason]:

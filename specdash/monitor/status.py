@@ -152,10 +152,17 @@ def status_document(state: HostState) -> StatusDocument:
 
 
 def troubled(state: HostState) -> bool:
-    """Something on this host needs a person: the exit code of ``status``."""
-    return any(server.state in ALARM_STATES for server in state.servers) or any(
-        gpu.card.error or gpu.orphan_mib for gpu in state.gpus
-    )
+    """Something on this host needs a person: the exit code of ``status``.
+
+    So does a log that was named and cannot be read: nobody knows what it would say.
+    """
+    ill = any(server.state in ALARM_STATES or unread(server) for server in state.servers)
+    return ill or any(gpu.card.error or gpu.orphan_mib for gpu in state.gpus)
+
+
+def unread(server: Server) -> bool:
+    """The log that ``--log`` names for it cannot be read."""
+    return server.log is not None and server.log.kind == "given" and server.log.error is not None
 
 
 def _host(state: HostState) -> HostDocument:

@@ -13,6 +13,7 @@ from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import Gpu, HostState, Owner, Server
+from specdash.monitor.status import unread
 
 NO_LOGS: Mapping[str, str] = {}
 
@@ -27,6 +28,11 @@ def describe(state: HostState, logs: Mapping[str, str] = NO_LOGS) -> Iterator[st
     for alert in state.alerts:
         if alert.severity != "info":
             yield f"{SEVERITY_GLYPHS[alert.severity]} {alert.text}"
+    yield from dict.fromkeys(
+        f"▲ --log {server.log.path} cannot be read: {server.log.error}; without --log its own is looked for"
+        for server in state.servers
+        if server.log and unread(server)
+    )
     if len(state.servers) > 1:
         first = by_importance(state)[0].name
         yield f"{len(state.servers)} servers; one alone: specdash status {state.typed} --server {first}"

@@ -120,6 +120,18 @@ def test_an_old_server_with_an_empty_log_is_not_guessed_at() -> None:
     assert only_server(memory).state == "unknown"
 
 
+def test_where_no_log_tells_anything_the_cards_still_say_which_rank_rests() -> None:
+    old = server("SRR", started=-4000.0)
+    cards = gpus(30.0, 70.0, 70.0, util=100).cards
+    seen = Gpus(at=499.0, cards=(msgspec.structs.replace(cards[0], util=0, power_w=95.0), *cards[1:]))
+    memory = run(hello(), Link(at=0.0, state="live"), processes(499.0, *old), seen, processes(500.0, *old))
+    (ranks,) = [one for one in only_server(memory).verdict.reasons if one.signal == "ranks"]
+    assert only_server(memory).state == "unknown"
+    assert ranks.value.startswith("TP0 rests at 0 %, 95 W; the other 1 spin at 100 %")
+    alike = run(Gpus(at=501.0, cards=cards), processes(501.5, *old), memory=memory)
+    assert "ranks" not in [one.signal for one in only_server(alike).verdict.reasons]
+
+
 def test_a_stop_that_was_seen_before_it_moved_is_over() -> None:
     ready = begun(CAPTURE + READY)
     stopped = run(

@@ -8,7 +8,9 @@ from specdash.monitor.frames import Gpus, Link, Machine
 from specdash.monitor.lamps import lamps
 from specdash.monitor.observe import learn
 from specdash.monitor.samples import Card
+from specdash.monitor.serverparts import LogSource
 from specdash.monitor.state import HostState
+from specdash.monitor.status import troubled
 from specdash.reports.look import describe
 from tests.monitor.frames_of import hello, run, tick
 from tests.monitor.good_start import WATCHED
@@ -73,6 +75,22 @@ def test_a_server_that_serves_has_nothing_under_way_in_its_rail() -> None:
     assert "● serving" in "\n".join(describe(ready))
     loads = msgspec.structs.replace(two_servers(), servers=loading().servers)
     assert "◐ weights" in "\n".join(describe(loads))
+
+
+def test_a_log_that_was_named_and_cannot_be_read_is_said_and_is_not_fine() -> None:
+    state = loading()
+    assert not troubled(state)
+    log = LogSource(path="/nope/a.log", kind="given", says="/nope/a.log (as given)", error="no such file")
+    servers = tuple(msgspec.structs.replace(one, log=log) for one in state.servers)
+    unread = msgspec.structs.replace(state, servers=servers)
+    assert troubled(unread), "nobody knows what it would say"
+    told = "\n".join(describe(unread))
+    assert "▲ --log /nope/a.log cannot be read: no such file" in told
+    found = msgspec.structs.replace(log, kind="file")
+    its_own = msgspec.structs.replace(
+        state, servers=tuple(msgspec.structs.replace(one, log=found) for one in state.servers)
+    )
+    assert not troubled(its_own)
 
 
 def test_a_port_that_is_not_known_is_said_once() -> None:

@@ -222,7 +222,8 @@ class Operations:
         key = self.fixable(server)
         if key is None:
             raise SpecdashError(
-                "nothing here has a known fix",
+                "nothing seen so far has a known fix",
+                "R checks before a start, and may find one; "
                 f"`specdash patch {self._acts.state.typed} FILE KEY=VALUE` sets a value, undo takes it back",
             )
         found = self._starts.found(server)

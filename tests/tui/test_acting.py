@@ -12,6 +12,7 @@ from textual.widgets import Input
 from specdash.operations.which import Wanted
 from specdash.tui.screens.dashboard import Dashboard
 from specdash.tui.screens.dialogs import NoticeDialog
+from specdash.tui.widgets.choices import Choice
 from tests.operations.fakehost import diagnosis
 from tests.operations.fakehost import server as another_server
 from tests.operations.fakeworld import Proc
@@ -274,7 +275,8 @@ async def test_p_without_a_known_fix_says_what_changes_any_value(tmp_path: Path,
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
         await pilot.press("P")
-        text = await until(pilot, "nothing here has a known fix")
+        text = await until(pilot, "nothing seen so far has a known fix")
+        assert "R checks before a start, and may find one" in " ".join(text.split())
         assert f"specdash patch {source.state.typed} FILE KEY=VALUE" in text
         assert isinstance(app.screen_stack[-1], NoticeDialog)
         await pilot.press("enter")
@@ -318,6 +320,25 @@ async def test_hostile_process_titles_stay_text_in_every_preview_and_every_line(
         await confirm(pilot)
         text = await until(pilot, "✖ kill sglang:30000")
         assert not set(text) & set("\x1b\x07\u202e")
+
+
+async def test_a_server_that_is_gone_already_is_named_where_others_live(
+    tmp_path: Path, make_app: Make
+) -> None:
+    host = serving()
+    host.add(Proc(800, 8000, "vllm serve /models/small --port 8477", family="v"))
+    source = HostSource(host, tmp_path)
+    host.servers.append(another_server(800, engine="vllm", name="vllm:8477"))
+    gone = msgspec.structs.replace(host.servers[0], state="stopped", gone_at=1.0, processes=0)
+    host.servers[0] = gone
+    app = make_app(source, prefer=Wanted("sglang:30000"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        board.choose(Choice(0, gone.key))
+        await pilot.press("K")
+        text = await until(pilot, "sglang:30000 is gone already: no process of it is left")
+        assert "kill: sglang:30000" in text
+        assert "0 leads to the other servers" in text
 
 
 async def test_an_ended_server_offers_what_goes_on_from_it_and_to_nobody_who_may_only_watch(

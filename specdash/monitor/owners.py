@@ -161,9 +161,14 @@ def view_of(
     if host is None:
         return WHOLE
     if host.container is None or host.host_pids or host.simulated:
-        return View(whole_at=table_at if host.uid == 0 else None)
+        return View(whole_at=table_at if sees_all(host) else None)
     named = {process.pid for card in cards for process in card.processes or ()}
     return View(inside=True, nameless=any(p.uvm for p in table.values() if p.pid not in named))
+
+
+def sees_all(host: HostFacts) -> bool:
+    """No process of the machine is hidden from us: who is not in the table has ended."""
+    return host.uid == 0 and (host.container is None or bool(host.host_pids) or host.simulated)
 
 
 def relabel(gpu: Gpu, table: Mapping[int, Process], servers: Mapping[int, Belonging]) -> Gpu:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from specdash.monitor.documents import SCHEMA, Document, LogDocument
+from specdash.monitor.owners import sees_all
 from specdash.monitor.samples import CardHealth, Disk
 from specdash.monitor.serverparts import EnvState, Lamp, Latency
 from specdash.monitor.state import Alert, Gpu, HostState, Server
@@ -157,7 +158,16 @@ def troubled(state: HostState) -> bool:
     So does a log that was named and cannot be read: nobody knows what it would say.
     """
     ill = any(server.state in ALARM_STATES or unread(server) for server in state.servers)
-    return ill or any(gpu.card.error or gpu.orphan_mib for gpu in state.gpus)
+    return ill or any(gpu.card.error or gpu.orphan_mib or outlived(gpu, state) for gpu in state.gpus)
+
+
+def outlived(gpu: Gpu, state: HostState) -> bool:
+    """The driver keeps memory for a process that is no more: what it has forked holds it.
+
+    Where processes may live that are not seen here (another namespace), one look cannot tell.
+    """
+    whole = state.processes_at is not None and state.host is not None and sees_all(state.host)
+    return any(owner.ended or (whole and not owner.known) for owner in gpu.owners)
 
 
 def unread(server: Server) -> bool:

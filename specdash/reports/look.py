@@ -13,7 +13,7 @@ from specdash.monitor.spans import ago
 from specdash.monitor.spans import count as counted
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import Gpu, HostState, Owner, Server
-from specdash.monitor.status import unread
+from specdash.monitor.status import outlived, unread
 
 NO_LOGS: Mapping[str, str] = {}
 
@@ -131,6 +131,8 @@ def _why(server: Server, target: str, which: str) -> Iterator[str]:
         if diagnosis.root and diagnosis.severity != "info":
             yield f"  {SEVERITY_GLYPHS[diagnosis.severity]} {diagnosis.key}: {diagnosis.summary}"
             yield from (f"    → {remedy.replace(ANY_TARGET, target)}" for remedy in diagnosis.remedy)
+            if any("py-spy" in remedy for remedy in diagnosis.remedy):
+                yield "      py-spy runs on the host, as root or the server's user: pip install py-spy"
     for diagnosis in server.diagnoses:
         if diagnosis.key == "low_accept_length":
             yield f"  · {diagnosis.summary}: {diagnosis.evidence}"
@@ -150,6 +152,8 @@ def _gpus(state: HostState) -> Iterator[str]:
         yield f"GPUs: {state.gpu_error}"
     for gpu in state.gpus:
         yield _gpu(gpu)
+    if any(outlived(gpu, state) for gpu in state.gpus):
+        yield f"    → specdash clean {state.typed} ends what a dead server left, and frees its memory"
 
 
 def _owner(owner: Owner) -> str:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import msgspec
+from typing import Any
 
-from specdash.monitor.frames import Gpus, Link, Machine
+import msgspec
+import pytest
+
+from specdash.monitor.documents import Diagnosis
+from specdash.monitor.frames import Gpus, Link, Machine, Processes
 from specdash.monitor.lamps import lamps
 from specdash.monitor.observe import learn
-from specdash.monitor.samples import Card
+from specdash.monitor.samples import Card, CardProcess
 from specdash.monitor.serverparts import LogSource
 from specdash.monitor.state import HostState
 from specdash.monitor.status import troubled
-from specdash.reports.look import describe
+from specdash.reports.look import describe, describe_server
 from tests.monitor.frames_of import hello, run, tick
 from tests.monitor.good_start import WATCHED
 from tests.monitor.test_learning import LESSON, watched
@@ -98,3 +102,29 @@ def test_a_port_that_is_not_known_is_said_once() -> None:
     told = "   ".join(f"{lamp.name} {lamp.value}" for lamp in lamps(server, None))
     assert "port not known" in told
     assert "port port" not in told
+
+
+@pytest.mark.parametrize(
+    ("more", "certain"),
+    [({}, True), ({"container": "docker", "host_pids": False}, False)],
+    ids=["all is seen", "inside a container"],
+)
+def test_memory_of_a_process_that_is_no_more_needs_a_person_and_says_what_frees_it(
+    more: dict[str, Any], certain: bool
+) -> None:
+    holder = CardProcess(pid=15592, mib=77_000)
+    card = Card(index=1, total_mib=97_887, used_mib=77_500, memory_call="v2", processes=(holder,))
+    state = run(hello(**more), Processes(at=1.0, list=()), Gpus(at=1.0, cards=(card,))).picture
+    assert troubled(state) is certain
+    assert any("specdash clean gpubox ends what" in line for line in describe(state)) is certain
+
+
+def test_a_tool_that_must_be_run_elsewhere_says_where_and_how_to_get_it() -> None:
+    how: dict[str, Any] = {"key": "k", "root": True, "severity": "error", "line": None, "rank": None}
+    said = Diagnosis(**how, summary="s", evidence="e", remedy=("py-spy dump --pid 9, then kill",))
+    (server,) = loading().servers
+    ill = msgspec.structs.replace(server, diagnoses=(said,))
+    assert any("py-spy runs on the host" in line for line in describe_server(ill, 0.0))
+    mild = msgspec.structs.replace(said, remedy=("kill",))
+    well = msgspec.structs.replace(server, diagnoses=(mild,))
+    assert not any("py-spy" in line for line in describe_server(well, 0.0))

@@ -34,8 +34,8 @@ class Silence(NamedTuple):
     line: int
     """The line that ended it."""
     seconds: float
-    by: Literal["stamps", "arrival"]
-    """Whose clock says so: the log's own time stamps, or when the bytes came."""
+    by: Literal["stamps", "arrival", "now"]
+    """Whose clock: the log's own time stamps, or when the bytes came. ``now``: it lasts, since ``line``."""
     undated: bool = False
     """Lines without a time stand in between: when they came nobody knows."""
 

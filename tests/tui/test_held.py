@@ -108,3 +108,34 @@ async def test_the_view_of_a_dead_server_ends_with_its_last_line_and_not_with_it
         await pilot.press("f")
         await settle(pilot)
         assert "its last words" not in screen_text(app), "who wants the next one's lines has them"
+        board.action_choose(0)
+        await settle(pilot)
+        assert "151 lines · 0 warnings · 0 errors since line 52" in screen_text(app), (
+            "each count says of what"
+        )
+
+
+async def test_the_silence_that_lasts_is_the_first_when_it_is_the_longest(make_app: Make) -> None:
+    state = states.stalled()
+    server = msgspec.structs.replace(state.servers[0], last_line_at=state.now - 372)
+    source = fakes.source(msgspec.structs.replace(state, servers=(server,)))
+    buffer = source.logs[server.key] = LogBuffer()
+    buffer.append(b"[2026-11-29 10:00:00] a\n[2026-11-29 10:00:22] b\n[2026-11-29 10:00:23] c\n")
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        pane = board.query_one(LogPane)
+        pane.next_silence()
+        await settle(pilot)
+        assert "6:12 without a line since line 3, until now   1 of 2, longest first" in screen_text(app)
+        pane.next_silence()
+        await settle(pilot)
+        assert "22 s without a line before line 2   2 of 2, longest first, by the log's own" in screen_text(
+            app
+        )
+        gone = msgspec.structs.replace(server, gone_at=state.now - 100, state="stopped")
+        source.set(msgspec.structs.replace(state, servers=(gone,)))
+        await settle(pilot)
+        pane.next_silence()
+        await settle(pilot)
+        assert "1 of 1" in screen_text(app), "who is gone has ended, and is not silent"

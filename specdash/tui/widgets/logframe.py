@@ -34,6 +34,13 @@ def no_log_rows(source: LogSource | None, width: int) -> tuple[Row, ...]:
     return tuple(row(" ", line) for line in text_rows(told, width - 2, "dim"))
 
 
+def _silent_s(state: HostState, server: Server | None) -> float | None:
+    """For how long a living server has written nothing, as far as that is heard."""
+    if server is None or server.gone_at is not None or server.last_line_at is None or state.old:
+        return None
+    return state.now - server.last_line_at
+
+
 def short_path(path: str) -> str:
     """The file's own name; of one that is only called ``log`` with its folder."""
     parts = path.split("/")
@@ -61,6 +68,7 @@ class LogPane(LogReader):
             self.grammar = grammar_of(server.engine)
             self.repaint()
         self.server = server
+        self.silent_s = _silent_s(state, server)
         faded = state.old
         if faded != self.faded:
             self.faded = faded
@@ -132,7 +140,8 @@ class LogPane(LogReader):
             here = buffer.numbers(self.current, self.current)
             words[0] = f"line {here.first:,}{here.of}"
         if self._heir is None:  # what is counted is of who writes now
-            words += [say.plural(buffer.warnings, "warning"), say.plural(buffer.errors, "error")]
+            since = f" since line {buffer.begun - before:,}" if buffer.begun > buffer.file_from else ""
+            words += [say.plural(buffer.warnings, "warning"), say.plural(buffer.errors, "error") + since]
         words += self._polls()
         if buffer.first_line > 1:
             oldest = buffer.numbers(buffer.first_line, buffer.first_line)

@@ -6,6 +6,7 @@ from textual import events
 from textual.message import Message
 from textual.selection import Selection
 
+from specdash.logs.silence import SILENCE_MIN, Silence
 from specdash.tui import say
 from specdash.tui.paint import Span, dim, row, text_of
 from specdash.tui.widgets import logjump
@@ -16,11 +17,18 @@ SELECT_MOST = 20_000
 """Lines that one selection copies at most."""
 
 
+_CLOCKS = {"arrival": ", by arrival", "stamps": ", by the log's own times", "now": ""}
+"""Whose clock says how long a silence was."""
+
+
 class LogReader(LogSearch):
     """A log view that a person moves about in."""
 
     class Opened(Message):
         """All of the current line is wanted."""
+
+    silent_s: float | None = None
+    """How long ago the last line came; None where that is not known, or its server is gone."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002
         super().__init__(id=id)
@@ -76,8 +84,7 @@ class LogReader(LogSearch):
         line = logjump.rule(self.lens, self.here, back=back) if self.lens is not None else None
         if line is not None:
             self.jump(line)
-        else:
-            self._tell(row(dim(f"no phase or mark {'above' if back else 'below'}")))
+        self._tell(() if line is not None else row(dim(f"no phase or mark {'above' if back else 'below'}")))
 
     def next_silence(self) -> None:
         """The longest silence; again: the next longest."""
@@ -86,18 +93,29 @@ class LogReader(LogSearch):
 
     def _land_silence(self) -> None:
         self._silences = False
-        silences = self.buffer.silences() if self.buffer is not None else []
+        silences = self._all_silences()
         if not silences:
             self._tell(row(dim("no gap of 5 s or more between two lines")))
             return
         self._silence = (self._silence + 1) % len(silences)
         silence = silences[self._silence]
-        clock = "by arrival" if silence.by == "arrival" else "by the log's own times"
         taken = self.reveal(silence.line)
         what = "a dated line" if silence.undated else "a line"
-        words = f"{say.age(silence.seconds)} without {what} before line {self._number(silence.line):,}"
-        order = f"   {self._silence + 1} of {len(silences)}, longest first, {clock}"
+        where = f"line {self._number(silence.line):,}"
+        where = f"since {where}, until now" if silence.by == "now" else f"before {where}"
+        words = f"{say.age(silence.seconds)} without {what} {where}"
+        order = f"   {self._silence + 1} of {len(silences)}, longest first{_CLOCKS[silence.by]}"
         self._tell(row(Span(words), dim(order + taken)))
+
+    def _all_silences(self) -> list[Silence]:
+        """Longest first, the one that lasts until now among them."""
+        buffer, lasts_s = self.buffer, self.silent_s
+        if buffer is None:
+            return []
+        silences = buffer.silences()
+        if lasts_s is None or lasts_s < SILENCE_MIN or not buffer.lines:
+            return silences
+        return sorted([Silence(buffer.lines, lasts_s, "now"), *silences], key=lambda one: -one.seconds)
 
     @property
     def line_here(self) -> int | None:

@@ -216,7 +216,7 @@ class Session:
         if self._options.watch and not self._options.probe:
             raise SpecdashError("only watching: no token is asked for", "connect with --probe")
         if server is None or not listens(server):
-            raise SpecdashError("nobody listens on the server's port: there is nobody to ask")
+            raise SpecdashError("nobody listens on the server's port")
         key_env = self.operations.key_env(server) if self.operations is not None else None
         began = time.monotonic()
         await self.ask(token_request(server, key_env))

@@ -85,6 +85,17 @@ async def test_a_long_log_is_saved_without_a_stop_and_holds_no_secret(
     assert saved[-1] == "line 11999"
 
 
+async def test_the_newest_line_that_is_shown_says_that_only_polls_come_after_it(make_app: Make) -> None:
+    source = fakes.source(states.serving())
+    source.logs[pieces.KEY] = log_of(LINES[:-1], open_end=False)
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settle(pilot)
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "line 9 of 46, as it was printed; after it only hidden polls" in screen_text(app)
+
+
 async def test_polls_of_others_are_one_row_and_p_shows_them(make_app: Make) -> None:
     app = make_app(_source())
     async with app.run_test(size=(120, 40)) as pilot:

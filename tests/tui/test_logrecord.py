@@ -87,5 +87,7 @@ def test_a_giant_line_is_read_to_its_end_in_the_width_there_is() -> None:
     assert text_of(record_title(Numbers(1, 1, 1, True))) == "line 1 of 1, as it was printed"
     many = text_of(record_title(Numbers(2, 10, 1200, True)))
     assert many == "lines 2 to 10 of 1,200: one record, as printed"
+    newest = text_of(record_title(Numbers(8, 8, 9, True), only_polls_after=True))
+    assert newest == "line 8 of 9, as it was printed; after it only hidden polls"
     before = text_of(record_title(Numbers(2, 2, 9, False)))
     assert before == "line 2 of 9 of the file before, as it was printed"

@@ -91,6 +91,11 @@ async def test_a_rule_put_above_what_is_read_does_not_move_it() -> None:
         await pilot.pause()
         at = app.shown.index("▌line 10")
         assert app.shown[at - 1].startswith(" ── ▸ weights ──")
+        app.view.next_phase()
+        app.view.jump(50)
+        app.view.next_phase(back=True)
+        await pilot.pause()
+        assert app.told == ["no phase or mark below", ""], "what was said of one jump ends with the next"
 
 
 async def test_what_falls_out_of_memory_does_not_move_what_is_read() -> None:
@@ -138,7 +143,7 @@ async def test_find_goes_from_the_newest_back_then_on_and_round_and_says_which_h
         assert (app.view.landed.number, app.view.landed.many) == (3, 3), "the unfinished line counts, too"
         app.view.find("nothing like it")
         await pilot.pause()
-        assert app.told[2:] == ["not found: nothing like it"]
+        assert app.told[2:] == ["", "not found: nothing like it"], "a hit takes away what was said before it"
         assert "▌third needle" in app.shown, "it stays where it was"
 
 

@@ -112,5 +112,8 @@ def detail_of_line(board: Dashboard) -> None:
         return
     first, last = record_of(buffer, line, log.grammar)
     texts = [buffer.text(number) for number in range(first, last + 1)]
-    title = record_title(buffer.numbers(first, last))
+    lens = log.lens
+    newest = lens.last_shown if lens is not None and lens.wanted is None and not lens.polls else None
+    hidden = newest is not None and newest <= last < buffer.lines
+    title = record_title(buffer.numbers(first, last), only_polls_after=hidden)
     board.app.push_screen(Overlay(lambda: title, lambda width: record_rows(texts, width), again="detail"))

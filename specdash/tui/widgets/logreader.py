@@ -66,11 +66,8 @@ class LogReader(LogSearch):
         if found is not None:
             line, wrapped = found
             self.jump(line)
-            if wrapped:
-                words = (
-                    "no error above: the last one again" if back else "no error below: the first one again"
-                )
-                self._tell(row(dim(words)))
+            words = "no error above: the last one again" if back else "no error below: the first one again"
+            self._tell(row(dim(words)) if wrapped else ())
             return
         errors, warnings = lens.buffer.errors, say.plural(lens.buffer.warnings, "warning")
         if errors:

@@ -61,12 +61,13 @@ def _extent(first: int, most: int, parted: set[int], start: Callable[[int], Star
     return last
 
 
-def record_title(these: Numbers) -> Row:
-    """Which lines these are."""
+def record_title(these: Numbers, *, only_polls_after: bool = False) -> Row:
+    """Which lines these are; whether they are the last ones for who does not see polls."""
+    end = "; after it only hidden polls" if only_polls_after else ""
     if these.first == these.last:
-        return row(Span(f"line {these.first:,}", "strong"), dim(f"{these.of}, as it was printed"))
+        return row(Span(f"line {these.first:,}", "strong"), dim(f"{these.of}, as it was printed{end}"))
     lines = f"lines {these.first:,} to {these.last:,}"
-    return row(Span(lines, "strong"), dim(f"{these.of}: one record, as printed"))
+    return row(Span(lines, "strong"), dim(f"{these.of}: one record, as printed{end}"))
 
 
 def record_rows(texts: Sequence[str], width: int) -> list[Row]:

@@ -31,6 +31,7 @@ class LogSearch(LogSlices):
         super().__init__(id=id)
         self.landed: logjump.Hit | None = None
         """The hit that was jumped to last."""
+        self._told = False
 
     def stop_looking(self) -> bool:
         """Look no further; whether something was being looked for."""
@@ -81,9 +82,9 @@ class LogSearch(LogSlices):
             return
         self.jump(found.line)
         words = row(Span(f"hit {found.number:,} of {found.many:,}"))
-        if found.wrapped:
-            again = f", begun again from the {'end' if back else 'top'}"
-            self._tell(row(words, dim(again if found.many > 1 else ": the only one")))
+        again = f", begun again from the {'end' if back else 'top'}"
+        again = again if found.many > 1 else ": the only one"
+        self._tell(row(words, dim(again)) if found.wrapped else ())
 
     def _hidden_words(self) -> str:
         lens = self.lens
@@ -211,4 +212,7 @@ class LogSearch(LogSlices):
         return word
 
     def _tell(self, words: Row) -> None:
-        self.post_message(self.Told(words))
+        """Say something of a jump; nothing takes away what was said of the one before."""
+        if words or self._told:
+            self.post_message(self.Told(words))
+        self._told = bool(words)

@@ -83,11 +83,13 @@ async def test_the_panel_of_a_stall_takes_the_place_of_the_cards_only_where_rows
     async with app.run_test(size=(80, 24)) as pilot:
         await settle(pilot)
         assert "TP0 4243" not in screen_text(app)
+        assert "used/total GiB" not in screen_text(app)
         assert re.search(r" GPUs 0-7   [0-9.-]+ of [0-9.]+ GiB .* GPU 3 ◀ lags", screen_text(app))
         await pilot.press("1")
         await settle(pilot)
         assert "TP0 4243" in screen_text(app)
         assert "TP3 4246" in screen_text(app)
+        assert "used/total GiB" in screen_text(app), "a pane that is alone has room for titles"
         await pilot.press("escape")
         await settle(pilot)
         assert "why it is called stalled" in screen_text(app)

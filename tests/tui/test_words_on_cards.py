@@ -43,6 +43,9 @@ def test_titles_stand_above_their_columns(width: int) -> None:
     assert shown.index("ok") == titles.index("state")
     for value, title in (("97%", "util"), ("412 W", "power"), ("58°", "temp")):
         assert shown.index(value) + len(value) == titles.index(title) + len(title)
+    behind = text_of(card_row(states.serving().gpus[0], pieces.NOW, width, ("TP0",)))
+    assert behind.index("TP0 4243") == titles.index("owner"), "an odd card has no other columns"
+    assert behind.index("◀ lags") == titles.index("state")
 
 
 def test_a_card_says_memory_in_gib_work_and_owner() -> None:

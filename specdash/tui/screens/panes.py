@@ -10,7 +10,7 @@ from specdash.tui.screens.keysnow import idle
 from specdash.tui.widgets.alerts import AlertLine
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.figures import FiguresPane, serves
-from specdash.tui.widgets.gpulines import remarks
+from specdash.tui.widgets.gpulines import TWO_COLUMNS_ABOVE, remarks
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.header import Header
 from specdash.tui.widgets.linkpanels import link_panel
@@ -164,4 +164,5 @@ def _show_cards(board: Dashboard) -> None:
             sum(bool(remarks(gpu, gpu.at)) for gpu in state.gpus) <= 1
         )  # several that are sick are each told
     most = CRAMPED_CARDS if cramped and not alone else 0
-    board.query_one(GpuPane).look(state, server, summary=summary, slim=slim, short=board.short, most=most)
+    short = board.short and not (alone and len(state.gpus) <= TWO_COLUMNS_ABOVE)
+    board.query_one(GpuPane).look(state, server, summary=summary, slim=slim, short=short, most=most)

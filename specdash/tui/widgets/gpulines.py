@@ -169,15 +169,14 @@ def card_row(gpu: Gpu, now: float, width: int, lagging: Sequence[str] = ()) -> R
     )
     past = Span(spark(gpu.used_history, columns.spark, 1.0), "bar")
     head = row(_index(gpu, odd), _memory(gpu, columns.bar, 1), "  ", past, work)
-    if odd and not columns.clock:  # no room for both columns: what is odd comes first
-        room = width - width_of(head)
+    room = width - width_of(head)
+    if odd and width_of(odd) > room - columns.owner and not columns.clock:  # what is odd comes first
         return row(
             head, fill([odd, row(dim(owner_text(gpu, pids=True)))], room, between="  ") or cut(odd, room)
         )
     whose = owner_text(gpu, pids=True, room=columns.owner - 1)
     state = odd or row(dim("ok"))
-    room = width - width_of(head) - columns.owner
-    if width_of(state) > room - columns.clock:  # what is odd may take the clock's place
+    if width_of(state) > room - columns.owner - columns.clock:  # what is odd may take the clock's place
         return row(head, pad(whose, columns.owner - 1), " ", state)
     clock = row(number(gpu.card.sm_mhz, " MHz", columns.clock - 2), "  ") if columns.clock else ()
     return row(head, pad(whose, columns.owner - 1), " ", clock, state)

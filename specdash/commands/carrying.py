@@ -254,7 +254,8 @@ class Narrator:
                 self._active(number, place, step)
             elif step.over and number not in self._ended:
                 self._ended.add(number)
-                how = "" if step.state == "done" else f", {step.state}"  # in a word: it is read aloud, too
+                # In a word: it is read aloud, too.
+                how = _took(step) if step.state == "done" else f", {step.state}"
                 mark = "–" if step.vain else _MARKS[step.state]
                 say(f"{mark} {place}{how}: {clean_line(step.evidence)}")
                 for note in step.notes:
@@ -272,6 +273,14 @@ class Narrator:
             left = f", {max(0, round(step.until - time.time()))} s left" if step.until is not None else ""
             say(f"    {clean_line(step.evidence)}{left}")
             self._told_at = now
+
+
+def _took(step: Step) -> str:
+    """``, 5 s``: how long it took, where that is a second or more."""
+    from specdash.monitor.spans import ago
+
+    took_s = step.ended - step.started if step.started is not None and step.ended is not None else 0.0
+    return f", {ago(took_s)}" if took_s >= 1 else ""
 
 
 def _note_undone(here: Scene, plan: Plan) -> None:

@@ -39,7 +39,8 @@ async def send(ctx: Context, work: Signal) -> Outcome:
     watched = work.watch or work.targets
     left, took = await _until_gone(ctx, work.targets, watched, ctx.left_of(work.wait_s))
     if not left:
-        return Outcome(evidence=f"{doubt}ended {f'after {took:.0f} s' if took >= 1 else 'at once'}")
+        # Wherever a step is told, how long it took stands beside it.
+        return Outcome(evidence=f"{doubt}ended{' at once' if took < 1 else ''}")
     if work.wait_s == 0:
         return Outcome(evidence=f"{doubt}sent to {_many(work.targets)}")
     told = f"{doubt}still there after {work.wait_s:.0f} s: {named(left)}"

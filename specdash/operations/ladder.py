@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
 from specdash.engines.schema import Rung, Stop
+from specdash.monitor.commandline import flag
 from specdash.monitor.state import Server
 from specdash.operations.replies import Member
 
@@ -43,15 +44,20 @@ def rungs(stop: Stop, which: Condition) -> tuple[Rung, ...]:
 
 def grace_s(rung: Rung, argv: Sequence[str]) -> float:
     """The rung's grace, longer where the server's own command line asks for more."""
-    if rung.wait_flag is None:
-        return rung.wait_s
-    for index, word in enumerate(argv):
-        name, equals, value = word.partition("=")
-        if name == rung.wait_flag:
-            text = value if equals else (argv[index + 1] if index + 1 < len(argv) else "")
-            if re.fullmatch(r"\d+(?:\.\d+)?", text):
-                return max(rung.wait_s, float(text) + 2.0)
-    return rung.wait_s
+    asked_s = _asked_s(rung, argv)
+    return rung.wait_s if asked_s is None else max(rung.wait_s, asked_s + 2.0)
+
+
+def told(rung: Rung, argv: Sequence[str]) -> str:
+    """What the rung does to a server with this command line."""
+    asked_s = _asked_s(rung, argv)
+    return rung.says if not asked_s else f"it drains for up to {asked_s:g} s, as its {rung.wait_flag} says"
+
+
+def _asked_s(rung: Rung, argv: Sequence[str]) -> float | None:
+    """The seconds that the rung's flag asks for; None where it is not given."""
+    text = flag(argv, rung.wait_flag) if rung.wait_flag else None
+    return float(text) if text and re.fullmatch(r"\d+(?:\.\d+)?", text) else None
 
 
 def aimed(rung: Rung, main: Member | None, members: Sequence[Member]) -> tuple[Member, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from specdash.engines.loader import GENERIC
 from specdash.engines.schema import Rung, Stop
@@ -53,11 +53,13 @@ def stop_steps(state: HostState, sight: Sight, *, forced: Sequence[str] = ()) ->
         yield _manager_step(sight)
     orphaned = sight.orphaned(titles())
     which = ladder.condition(sight.server, sight.family.members, orphaned=orphaned)
-    asked = False
+    asked, killed = False, set[int]()
     for rung in ladder.rungs(_ladders(sight.server.engine), which):
-        for step in _rung_step(sight, rung, asked=asked):
+        for step in _rung_step(sight, rung, asked=asked, killed=killed):
             yield step
             asked = asked or rung.signal != "KILL"
+            if rung.signal == "KILL" and isinstance(step.work, Signal):
+                killed |= {target.pid for target in step.work.targets}
     cards = cards_of(state, sight)
     if cards:
         yield free_step(state, cards)
@@ -79,11 +81,14 @@ def _manager_step(sight: Sight) -> Step:
     )
 
 
-def _rung_step(sight: Sight, rung: Rung, *, asked: bool) -> Iterator[Step]:
-    """``asked``: a step before it asks them to end, so this one is for those who have not."""
+def _rung_step(sight: Sight, rung: Rung, *, asked: bool, killed: Set[int]) -> Iterator[Step]:
+    """``asked``: a step before it asks them to end, so this one is for those who have not.
+
+    ``killed``: whom a step before it kills.
+    """
     if rung.to == "group" and rung.signal == "KILL":
         work = Sweep(seeds=sight.seeds, run=sight.run, settle_s=_SETTLE_S if sight.manager else 0.0)
-        lines = [f"SIGKILL {line(member)}" for member in sight.living]
+        lines = [f"SIGKILL {line(member)}" for member in sight.living if member.pid not in killed]
         lines.append("and again whatever of them is found, until nothing is")
         yield Step(title="end whatever is left", risk="hard", work=work, preview=tuple(lines))
         return
@@ -96,7 +101,8 @@ def _rung_step(sight: Sight, rung: Rung, *, asked: bool) -> Iterator[Step]:
     if wait:
         preview.append(f"wait up to {wait:.0f} s for it to end")
     kills = rung.signal == "KILL"
-    says = "; ".join(filter(None, (IF_NEEDED if kills and asked else "", rung.says)))
+    told = ladder.told(rung, sight.argv)
+    says = "; ".join(filter(None, (IF_NEEDED if kills and asked else "", told)))
     who = _who(rung, aimed)
     title = f"kill {who}" if kills else f"ask {who} to end"
     yield Step(

@@ -118,6 +118,9 @@ def test_a_step_is_told_once_with_its_evidence(capsys: pytest.CaptureFixture[str
     narrator.tell(ended)
     narrator.tell(ended)
     assert capsys.readouterr().err == "✓ 1/1 look: ended\n    a note\n"
+    slow = running.advance(0, state="done", evidence="ended", started=NOW, ended=NOW + 5.9)
+    carrying.Narrator().tell(slow)
+    assert capsys.readouterr().err == "✓ 1/1 look, 5 s: ended\n"
     carrying.Narrator().tell(running.advance(0, state="failed", evidence="it did not"))
     assert capsys.readouterr().err == "✖ 1/1 look, failed: it did not\n", "in a word: it is read aloud, too"
 

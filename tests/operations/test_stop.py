@@ -26,7 +26,7 @@ async def test_a_serving_server_that_drains_in_time_gets_one_sigterm_and_nothing
     assert signals(host) == [("TERM", 100)]
     assert plan.ok
     assert states(plan) == ["done", "skipped", "skipped", "done"]
-    assert plan.steps[0].evidence == "ended after 3 s"
+    assert plan.steps[0].evidence == "ended", "how long it took is told once, by the step's own clock"
     assert "GPU 0, 1 clean" in plan.steps[3].evidence
     assert all(map(host.lives, others))
 
@@ -46,8 +46,11 @@ async def test_before_the_port_opens_the_grace_is_five_seconds(host: FakeHost, c
     found = sglang(host, main_obeys=None, port="waiting", state="stalled", phase="capture")
     plan = await stop.prepare(host, found)
     assert plan.steps[0].preview[-1] == "wait up to 5 s for it to end"
-    assert plan.steps[0].title == "ask the main process to end (it ends at once)"
+    assert plan.steps[0].title == "ask the main process to end (nothing is to be answered yet)"
     assert plan.steps[1].title == "kill the main process (if not ended by then; its children follow)"
+    killed = [line for step in plan.steps for line in step.preview if line.startswith("SIGKILL 100 ")]
+    assert len(killed) == 1, "who is killed already is not listed once more"
+    assert any(line.startswith("SIGKILL 102 ") for line in plan.steps[2].preview)
     await carry(plan)
     assert signals(host) == [("TERM", 100), ("KILL", 100)]
 
@@ -94,6 +97,10 @@ async def test_vllm_gets_the_time_that_its_own_flag_asks_for(host: FakeHost) -> 
     host.files["/proc/100/cmdline"] = b"vllm\0serve\0m\0--shutdown-timeout\x0045\0"
     plan = await stop.prepare(host, found)
     assert plan.steps[0].preview[-1] == "wait up to 47 s for it to end"
+    assert "(it drains for up to 45 s, as its --shutdown-timeout says)" in plan.steps[0].title
+    host.files["/proc/100/cmdline"] = b"vllm\0serve\0m\0"
+    plan = await stop.prepare(host, found)
+    assert plan.steps[0].title == "ask the main process to end (it ends; requests that run are cut off)"
 
 
 async def test_vllm_orphans_are_ended_through_their_engine_core(host: FakeHost, carry: Carry) -> None:

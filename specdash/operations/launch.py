@@ -163,7 +163,7 @@ def shown(launch: Launch, runs_with: Mapping[str, str] | None = None) -> tuple[s
         return (f"{_STARTS[clean.how]} {clean.unit}",)
     lines = [shlex.join(clean.argv)]
     lines += _environment(clean, None if runs_with is None else _beside(launch, runs_with))
-    for word, value in (("in", clean.cwd), ("as", clean.user), ("output to", clean.log)):
+    for word, value in (("in", clean.cwd), ("as", clean.user), ("output appended to", clean.log)):
         if value:
             lines.append(f"{word} {value}")
     if clean.how != "process":

@@ -5,7 +5,7 @@ See ``offer.Offer``; nothing is changed before ``perform``.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Set
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Set
 from typing import Final, Protocol
 
 import msgspec
@@ -20,13 +20,14 @@ from specdash.operations.desk import Desk
 from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
 from specdash.operations.lastend import of_flags
-from specdash.operations.offer import Also, Known, Offer, Option, becomes, red_of
+from specdash.operations.launch import Wish
+from specdash.operations.offer import AS, Also, Known, Offer, Option, becomes, red_of
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
 from specdash.operations.rules import Rules
-from specdash.operations.sight import look
+from specdash.operations.sight import Sight, look
 from specdash.operations.sightings import Sightings
-from specdash.operations.starts import Starts
+from specdash.operations.starts import Starts, beside
 from specdash.operations.stop import ended_by
 from specdash.operations.survey import Survey, survey
 from specdash.operations.work import Follow
@@ -192,18 +193,26 @@ class Operations:
         self._red = red = red_of(plan)
         options = tuple(Option(key=key, label=line, on=key in forced) for key, line in red.items())
         known = (Also("Patch", "the known fix, as a diff", fix),) if becomes(red) else ()
-        also = (*known, *self._others(server, variant))
+        also = (*known, *self._others(server, sight, wish, variant))
         by = None if wish.otherwise else self._starts.known(server) or "seen"
         return Offer(plan=plan, options=options, also=also, again=again, variant=variant, by=by)
 
-    def _others(self, server: Server | None, variant: str | None) -> tuple[Also, ...]:
-        """The variants of the profile, beside the start that is shown."""
+    def _others(
+        self, server: Server | None, sight: Sight | None, shown: Wish, variant: str | None
+    ) -> Iterator[Also]:
+        """Beside the start that is shown: the plain one, and the profile's variants; and how they differ."""
 
-        def otherwise(name: str) -> Callable[[], Awaitable[Offer]]:
+        def otherwise(name: str | None) -> Callable[[], Awaitable[Offer]]:
             return lambda: self.restart(server, variant=name)
 
-        names = [name for name in self.variants if name != variant][:MOST_VARIANTS]
-        return tuple(Also(name, "this variant of the profile instead", otherwise(name)) for name in names)
+        by = self._starts.known(server) if shown.otherwise else None
+        if by is not None:
+            words = beside(self._starts.wish(server, sight, None), shown)
+            yield Also("profile" if by == "profile" else AS[by], f"{AS[by]}, {words}", otherwise(None))
+        names = [name for name in self.variants if name != variant]
+        for name in names[: MOST_VARIANTS - (by is not None)]:
+            words = beside(self._starts.wish(server, sight, name), shown)
+            yield Also(name, f"a variant of the profile, {words}", otherwise(name))
 
     async def check(
         self, server: Server | None, *, variant: str | None = None, forced: Set[str] = frozenset()

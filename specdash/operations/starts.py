@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Final
+
 from specdash.errors import SpecdashError
 from specdash.monitor.state import Server
 from specdash.operations.acts import Acts, Hands
@@ -15,6 +18,48 @@ from specdash.operations.which import alive, of_profile
 from specdash.operations.wishes import from_found, from_profile, last_good, variant_of
 from specdash.profile.document import Profile
 from specdash.profile.keys import key_variable
+
+MOST_NAMED: Final = 3
+"""So many flags of a difference are named, the others counted."""
+
+
+def beside(wish: Wish, shown: Wish) -> str:
+    """``with --draft-model, other --tp``: how one start differs from the one that is shown, by its flags."""
+    ours, theirs = _flags(wish.launch.argv), _flags(shown.launch.argv)
+    told = _apart(ours, theirs)
+    if wish.launch.whole_env == shown.launch.whole_env:
+        told += _apart(wish.launch.env, shown.launch.env)
+    told += [f"with {change.path} patched" for change in wish.changes if change not in shown.changes]
+    return ", ".join(told) or "the same flags"
+
+
+def _flags(argv: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    values: list[str] = []
+    for word in argv:
+        name, equals, value = word.partition("=")
+        if name.startswith("-") and not name[1:2].isdigit():  # -1 is a value
+            values = found.setdefault(name, [])
+            values += [value] if equals else []
+        else:
+            values.append(word)
+    return found
+
+
+def _apart(ours: Mapping[str, object], theirs: Mapping[str, object]) -> list[str]:
+    changed = [name for name in ours if name in theirs and ours[name] != theirs[name]]
+    parts = (
+        ("with", [name for name in ours if name not in theirs]),
+        ("without", [name for name in theirs if name not in ours]),
+        ("other", changed),
+    )
+    return [f"{word} {_named(names)}" for word, names in parts if names]
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) <= MOST_NAMED + 1:
+        return ", ".join(names)
+    return f"{', '.join(names[:MOST_NAMED])} and {len(names) - MOST_NAMED} more"
 
 
 class Starts:

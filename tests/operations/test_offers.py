@@ -46,6 +46,12 @@ async def test_a_restart_offers_the_variants_beside_it_and_says_which_one_it_sta
     assert (eagle.variant, "eagle" in [other.label for other in eagle.also]) == ("eagle", False)
     [work] = [step.work for step in eagle.plan.steps if isinstance(step.work, Start)]
     assert work.launch.argv[-4:] == FLAGS
+    names = ", ".join(FLAGS[::2])
+    assert usual.also[0].says == f"a variant of the profile, with {names}, with A"
+    [plain] = [other for other in eagle.also if other.label == "profile"]
+    assert plain.says == f"as the profile says, without {names}, without A"
+    back = await plain.make()
+    assert (back.variant, back.by) == (None, "profile")
 
 
 async def test_a_variant_of_the_profile_is_started_by_its_name(host: FakeHost, offering: Offering) -> None:

@@ -19,6 +19,7 @@ from specdash.tui.widgets.planrows import (
     outcome_row,
     preview_rows,
     progress_row,
+    start_rows,
     step_rows,
     title,
     tracker_rows,
@@ -157,3 +158,12 @@ def test_beside_the_made_up_clock_of_a_simulated_host_a_plan_says_whose_clock_it
 def test_every_kind_of_plan_has_a_verb_and_the_key_that_prepares_it(kind: Kind) -> None:
     assert verb(plan(step(), kind=kind))
     assert KEYS[kind] in BY_ID
+
+
+def test_the_command_that_is_started_comes_first_where_its_place_is_far_down() -> None:
+    said = ("python3 -m sglang.launch_server", "in /srv")
+    start = step("start it", Start(launch=LAUNCH), preview=said)
+    long = plan(*(step(f"step {number}") for number in range(9)), start)
+    assert read(start_rows(long, 60, 9)) == "starts:\n   python3 -m sglang.launch_server"
+    assert start_rows(long, 60, 40) == [], "it is seen where it stands"
+    assert start_rows(plan(step("end it")), 60, 0) == [], "nothing is started"

@@ -21,7 +21,7 @@ from specdash.tui.dismissing import DismissedOnce
 from specdash.tui.paint import Row, Span, clip, dim, row, wrap
 from specdash.tui.resizing import NewestSize
 from specdash.tui.widgets.below import lines_below, watch_below
-from specdash.tui.widgets.planrows import step_rows, title, verb, warning_rows
+from specdash.tui.widgets.planrows import start_rows, step_rows, title, verb, warning_rows
 from specdash.tui.widgets.tick import Tick, Words
 
 HEADINGS = {
@@ -30,6 +30,8 @@ HEADINGS = {
 }
 
 
+AROUND = 8
+"""Rows of a screen that the text of a plan cannot have: frame, buttons, and what leads to the steps."""
 ROOMY = 30
 """Above so many rows some of the dashboard is left around the dialog."""
 ONE_ROW = 3
@@ -147,7 +149,9 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
             out += [row(Span(line, "bad")) for line in wrap(f"✖ {self.plan.refusal}", width)]
         elif self.plan.refusal and not self.offer.options:
             out += [row(Span(line, "bad")) for line in wrap(f"✖ refused: {self.plan.refusal}", width)]
-        return [*out, ()] if out else []
+        out += [()] if out else []
+        started = start_rows(self.plan, width, self.size.height - AROUND - len(out))
+        return [*out, *started, ()] if started else out
 
     def _after(self, width: int) -> list[Row]:
         lead: list[Row] = [()] if self.offer.options else []
@@ -262,6 +266,8 @@ class PlanDialog(DismissedOnce, NewestSize, ModalScreen["Answer | None"]):
         self._busy = ""
         if self.is_attached:
             await self._fill(focus=focus)
+            if focus == "cancel":  # another plan is read from its first line
+                self.query_one("#plan-body").scroll_home(animate=False)
 
     def action_cancel(self) -> None:
         """Nothing is done."""

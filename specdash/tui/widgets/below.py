@@ -10,9 +10,9 @@ from specdash.tui import say
 
 
 def lines_below(box: Widget) -> str:
-    """``↓ 3 more lines``; nothing where all of it is seen."""
+    """``PgDn ↓ 3 more lines``, with the key that shows them; nothing where all of it is seen."""
     hidden = round(box.max_scroll_y - box.scroll_y)
-    return f"↓ {say.plural(hidden, 'more line')}" if hidden > 0 else ""
+    return f"PgDn ↓ {say.plural(hidden, 'more line')}" if hidden > 0 else ""
 
 
 def watch_below(box: Widget, told: Callable[[], None]) -> None:

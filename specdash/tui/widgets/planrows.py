@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+import msgspec
 from rich.cells import cell_len, chop_cells
 
 from specdash.operations.plan import Kind, Plan, Step, StepState
-from specdash.operations.work import Check, Follow, Free, TakeBack, Write
+from specdash.operations.work import Check, Follow, Free, Start, TakeBack, Write
 from specdash.tui import say
 from specdash.tui.actions import BY_ID
 from specdash.tui.paint import Row, Span, Tone, clip, dim, row, spread, width_of, wrap
@@ -61,6 +62,16 @@ def step_rows(plan: Plan, width: int) -> list[Row]:
         out += [row("   ", Span(line, "strong")) for line in lines[1:]]
         out += preview_rows(step, width)
     return out
+
+
+def start_rows(plan: Plan, width: int, room: int) -> list[Row]:
+    """The command that a plan starts, where its place in the order is further down than ``room`` rows."""
+    at = next((n for n, step in enumerate(plan.steps) if isinstance(step.work, Start)), None)
+    if at is None or not plan.steps[at].preview:
+        return []
+    command = _hanging("   ", plan.steps[at].preview[0], width, "plain")
+    above = step_rows(msgspec.structs.replace(plan, steps=plan.steps[:at]), width)
+    return [] if len(above) + 1 + len(command) <= room else [row(dim("starts:")), *command]
 
 
 def preview_rows(step: Step, width: int) -> Iterator[Row]:

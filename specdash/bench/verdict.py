@@ -215,8 +215,8 @@ def _word(
     apart = _apart(baseline, other)
     if apart:
         return Judgement(word="not comparable", says=f"not comparable: {'; '.join(apart)}", ratio=ratio)
-    standing, reasons = _standing(baseline, other, spread)
-    notes = (*reasons, *_shares(baseline, other, ratio, spread)) if reasons else ()
+    standing, notes = _standing(baseline, other, spread)
+    notes = (*notes, *_shares(baseline, other, ratio, spread)) if notes else ()
     bounds, word = ratio.interval, _settled(ratio, firm)
     if word is not None:
         says = word if standing is None else f"{word}, {standing}"

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from specdash.monitor.baseline import DEFAULT_MIB, baseline_mib
+from specdash.monitor.owners import sees_all
 from specdash.monitor.state import Gpu, HostState
 from specdash.operations.context import Context
 from specdash.operations.work import Free, Outcome
@@ -64,6 +65,9 @@ def says(gpu: Gpu, state: HostState) -> str:
     if known:
         return f"{held}: {', '.join(f'{owner.pid} {owner.label}' for owner in known[:3])}"
     ghosts = ", ".join(str(owner.pid) for owner in gpu.owners[:3])
+    all_seen = state.host is not None and sees_all(state.host)
+    if gpu.owners and all(owner.ended or all_seen for owner in gpu.owners):
+        return f"{held} for pid {ghosts}, which has ended: `clean` finds and ends what keeps it"
     nobody = f"for pid {ghosts}, which is not in this process table" if ghosts else "and no owner is listed"
     where = ", here or outside this container" if state.host and state.host.container else ""
     return f"{held} {nobody}: `clean` looks who has the device open{where}"

@@ -185,7 +185,9 @@ def _dead_on_its_cards(holder: Holder, state: HostState) -> tuple[int, ...]:
 
     In a container nothing follows from that: the driver names the pids of the machine outside.
     """
-    if state.host is None or state.host.container or _named(holder.pid, state.gpus):
+    host = state.host
+    inside = host is not None and host.container and not host.host_pids and not host.simulated
+    if host is None or inside or _named(holder.pid, state.gpus):
         return ()
     owners = [owner for gpu in state.gpus if gpu.card.index in holder.cards for owner in gpu.owners]
     return tuple(sorted({owner.pid for owner in owners if not owner.known}))

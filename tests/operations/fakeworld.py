@@ -107,6 +107,7 @@ class World:
     alias: dict[int, int] = field(default_factory=dict)
     """By which number the driver knows a process, where that is not its own: a dead parent's."""
     container: str | None = None
+    host_pids: bool | None = None
     sees_containers: bool = False
     """It is the machine on which containers run."""
     managers: dict[str, Callable[[Any], int]] = field(default_factory=dict)
@@ -182,6 +183,7 @@ class World:
                 agent_pid=5,
                 watch_only=False,
                 container=self.container,
+                host_pids=self.host_pids,
             ),
             driver="580.159.04",
             gpus=tuple(map(self._gpu, range(self.cards))),

@@ -91,6 +91,8 @@ async def test_what_holds_what_the_driver_names_a_dead_process_for_is_known_by_t
     host.container = "docker"
     heir.container = "docker"
     assert not (await survey(host)).offered[0].leftover
+    host.host_pids = True
+    assert (await survey(host)).offered[0].leftover, "the driver's numbers are those of this process table"
 
 
 async def test_a_python_worker_whose_parent_is_gone_is_of_no_use_to_anybody(host: FakeHost) -> None:

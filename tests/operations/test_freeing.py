@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from specdash.operations.freeing import Watch, limit
+from specdash.operations.freeing import Watch, limit, says
 from tests.monitor.frames_of import gpus, hello, picture
 
 
@@ -33,3 +33,14 @@ def test_the_limit_of_a_clean_card_says_what_it_depends_on(
     cards = picture(hello(), gpus(1.0, 0.0, 0.0, owned=False)).gpus
     seen = [msgspec.structs.replace(gpu, baseline_mib=mib) for gpu, mib in zip(cards, idle, strict=True)]
     assert limit(seen) == words
+
+
+def test_where_every_process_is_seen_who_is_not_has_ended_and_elsewhere_may_be_outside() -> None:
+    whole, inside = hello(), hello(container="docker", host_pids=False)
+    told = {}
+    for name, host in (("whole", whole), ("inside", inside)):
+        state = picture(host, gpus(1.0, 0.0, 76.0))
+        told[name] = says(state.gpus[1], state)
+    assert told["whole"].endswith("for pid 103, which has ended: `clean` finds and ends what keeps it")
+    assert "for pid 103, which is not in this process table" in told["inside"]
+    assert "outside this container" in told["inside"]

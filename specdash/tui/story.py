@@ -69,7 +69,7 @@ def _serving(scene: Scene, server: Server) -> Row:
     if here in scene.void:
         return _line("bench.run", " measures again: no run counts so far, and says why (4)")
     if here not in scene.measured:
-        return _line("bench.run", f" measures {here}: half a minute (simulated figures)")
+        return _line("bench.run", f" measures {here} (simulated figures)")
     other = next((name for name in scene.variants if name not in scene.measured), None)
     if other is not None:
         return _line("server.restart", f", the button {other}, then Restart: is {other} faster?")

@@ -124,13 +124,20 @@ def test_of_one_run_alone_there_is_no_second() -> None:
 
 
 def test_nothing_below_the_panel_moves_when_a_run_ends_and_the_next_one_begins() -> None:
-    between = msgspec.structs.replace(LIVE, state="starting", run=3, speed=(), tick=None)
+    before = msgspec.structs.replace(measured(1, 82.5), speed=(80.0, 82.0))
+    between = msgspec.structs.replace(LIVE, state="starting", run=3, speed=(), tick=None, done=(before,))
     warming = msgspec.structs.replace(between, state="warming up", tick=TICK)
     assert "the load generator is being started" in said(bench_rows(between, 78, 4))
     unheard = msgspec.structs.replace(between, accept_length=None)
     for progress in (between, warming, unheard):
         for height in (0, 4):
             assert len(bench_rows(progress, 78, height)) == len(bench_rows(LIVE, 78, height))
+    assert "end of the run before" in said(bench_rows(warming, 78, 4))
+
+
+def test_before_the_first_figures_no_row_is_kept_empty_for_them() -> None:
+    first = msgspec.structs.replace(LIVE, state="warming up", run=1, speed=(), so_far=None)
+    assert all(bench_rows(first, 78, 7)), "the panes below need them"
 
 
 @pytest.mark.parametrize("width", [40, 60, 78, 118, 198])

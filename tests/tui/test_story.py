@@ -56,6 +56,7 @@ def test_from_ready_on_each_key_leads_to_the_comparison() -> None:
     ]
     keys = [words.removeprefix("▸ ")[0] for words in story]
     assert keys == ["T", "B", "R", "B", "5", "q"]
+    assert "minute" not in story[1], "the plan says how long it takes, as far as that is known"
     assert "button baseline" in story[2]
     assert "measures baseline" in story[3]
     assert "baseline and eagle3-3" in story[4]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import msgspec
+
 from specdash.bench.record import Measured
 from specdash.bench.words import by_what, rate
 from specdash.measuring.course import load_words
@@ -74,13 +76,13 @@ def bench_rows(progress: Progress, width: int, height: int) -> list[Row]:
     if progress.under_way and progress.shared is not None:
         words = f"▲ shared, will not count: {progress.shared}"
         out.append(row(Span(clip(words, width), "warn")))
-    if height > 0 and len(progress.speed) > 1:
-        out += speed_chart(progress, width, height)
-    elif height > 0 and progress.under_way:  # between two runs nothing below it moves
-        out += [()] * (height + 1)
+    if height > 0:
+        out += _chart(progress, width, height)
     if progress.under_way:
         speculates = progress.steps is not None or progress.accept_length is not None
-        out += [latencies(progress), *([acceptance(progress)] if speculates else [])]
+        told = [latencies(progress), *([acceptance(progress)] if speculates else [])]
+        first = not progress.done and not progress.speed
+        out += [line for line in told if line or not first]  # between two runs nothing below it moves
         out.append(how_far(progress, width))
     else:
         out += ended(progress, width)
@@ -116,14 +118,28 @@ def headline(progress: Progress, width: int) -> Row:
     return _fitting(parts, width)
 
 
-def speed_chart(progress: Progress, width: int, height: int) -> list[Row]:
-    """Tokens of each second, all streams, of the measured part."""
+def _chart(progress: Progress, width: int, height: int) -> list[Row]:
+    """Of this run; while it warms up, of the one before; before there is any, other panes have the rows."""
+    if len(progress.speed) > 1:
+        return speed_chart(progress, width, height)
+    if not progress.under_way or not progress.done:
+        return [()] * (height + 1) if progress.speed and progress.under_way else []
+    before = progress.done[-1].speed
+    if len(before) < 2:
+        return [()] * (height + 1)
+    ended = msgspec.structs.replace(progress, speed=before, state="done")
+    return speed_chart(ended, width, height, of="the run before")
+
+
+def speed_chart(progress: Progress, width: int, height: int, *, of: str = "") -> list[Row]:
+    """Tokens of each second, all streams, of the measured part. ``of``: whose, where not this run's."""
     most = max(2, 2 * (width - gutter(0.0, ceiling(progress.speed))))
     values = thinned(progress.speed, most)
     if values and not progress.under_way:  # nothing comes behind it: it has the whole width
         values = [values[at * len(values) // most] for at in range(most)]
     since = f"{say.age(len(progress.speed))} {'ago' if progress.under_way else 'before the end'}"
     until = "end" if not progress.under_way else "now" if progress.link is None else "last heard"
+    until = f"{until} of {of}" if of else until
     return chart(values, width, height, unit="tok/s", since=since, until=until)
 
 

@@ -20,6 +20,9 @@ from specdash.monitor.serverparts import EnvCell, EnvRow
 INTERESTING: Final = ("NCCL_", "CUDA_", "VLLM_", "SGLANG_", "TORCH_NCCL_", "GLOO_")
 """Beginnings of names that steer an engine and its communication."""
 
+SHOWN: Final = (*INTERESTING, "HF_HUB_OFFLINE")
+"""Beginnings of names that are shown by rank."""
+
 MOST_TOLD: Final = 64
 MOST_PROCESSES: Final = 1024
 """Variables that a process's NCCL lines may name, and processes that may: no log can make us hold more."""
@@ -128,7 +131,7 @@ def by_rank(
             },
         )
         for name in sorted(every)
-        if name.startswith(INTERESTING)
+        if name.startswith(SHOWN)
     )
 
 

@@ -160,8 +160,9 @@ def test_what_a_hook_has_changed_inside_the_process_is_rewritten() -> None:
 
 
 def test_only_what_steers_the_engine_is_shown() -> None:
-    memory = seen(processes(1.0, main(), spawned(ALL)))
-    assert [one.name for one in only_server(memory).environment] == ["NCCL_ALGO", "NCCL_PROTO"]
+    memory = seen(processes(1.0, main({**ALL, "LOCAL_RANK": "0"}), spawned(ALL)))
+    names = [one.name for one in only_server(memory).environment]
+    assert names == ["HF_HUB_OFFLINE", "NCCL_ALGO", "NCCL_PROTO"]
 
 
 def test_the_document_has_it_by_variable_and_rank() -> None:

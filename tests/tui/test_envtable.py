@@ -50,6 +50,15 @@ def test_what_a_title_covers_is_unknown_and_no_deviation() -> None:
     assert not [line for line in told if "missing" in line]
 
 
+def test_what_a_server_set_for_its_workers_alone_is_no_fault() -> None:
+    entry = variable("VLLM_X", SEEN, SEEN, main=EnvCell(state="missing"))
+    assert not deviates(entry)
+    told = lines(server(entry), 76)
+    assert "○ below server: not in the main process, set for what it started" in told
+    assert not [line for line in told if "missing" in line]
+    assert "○ missing: not in the process" in lines(server(variable("X", EnvCell(state="missing"))), 76)
+
+
 def test_another_inherited_value_is_a_deviation_even_where_the_rank_cannot_be_read() -> None:
     entry = variable("CUDA_X", EnvCell(state="unknown", value="0", source="resource tracker"))
     assert deviates(entry)

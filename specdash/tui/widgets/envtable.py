@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from specdash.monitor.serverparts import EnvCell, EnvRow, EnvState
@@ -21,6 +21,8 @@ WORDS: Final[dict[EnvState, str]] = {
     "rewritten": "rewritten: another value than it was started with",
     "unknown": "unknown: a process title covers it, or it may not be read",
 }
+NOT_IN_MAIN = "not in the main process, set for what it started"
+"""Engines set variables for their workers: that the server's own process lacks them is no fault."""
 NAME_CELLS = 26
 SERVER_CELLS = 8
 VALUE_CELLS = 14
@@ -97,9 +99,18 @@ def env_rows(server: Server, width: int) -> list[Row]:
         out.append(cut(row(dim(titles), dim("value" if grid.beside else "")), width))
     for entry in rows:
         out += _entry(entry, ranks, grid)
-    states = {one.state for entry in rows for one in (entry.main, *entry.cells.values())}
-    legend = [row(Span(GLYPHS[s], TONES[s]), dim(f" {WORDS[s]}")) for s in GLYPHS if s in states]
-    return [*out, (), *(cut(line, width) for line in legend)]
+    return [*out, (), *(cut(line, width) for line in _legend(rows))]
+
+
+def _legend(rows: Sequence[EnvRow]) -> Iterator[Row]:
+    """What each mark means of those that are there."""
+    of_ranks = {cell.state for entry in rows for cell in entry.cells.values()}
+    of_mains = {entry.main.state for entry in rows}
+    for state in GLYPHS:
+        if state in of_ranks or (state in of_mains and state != "missing"):
+            yield row(Span(GLYPHS[state], TONES[state]), dim(f" {WORDS[state]}"))
+    if "missing" in of_mains:
+        yield row(dim(f"{GLYPHS['missing']} below server: {NOT_IN_MAIN}"))
 
 
 class Grid(NamedTuple):
@@ -133,7 +144,9 @@ def _entry(entry: EnvRow, ranks: Sequence[str], grid: Grid) -> list[Row]:
     start = row(indent) if long else row(title._replace(text=pad(entry.name, grid.name)))
     out = [row(title)] if long else []
     if grid.table:
-        marks = [_mark(entry.main, SERVER_CELLS), *(_mark(entry.cells.get(r), grid.cell) for r in ranks)]
+        main = _mark(entry.main, SERVER_CELLS)
+        main = main._replace(tone="dim") if entry.main.state == "missing" else main
+        marks = [main, *(_mark(entry.cells.get(r), grid.cell) for r in ranks)]
         out.append(row(start, *marks, clip(value, grid.beside)))
         out += [] if grid.beside else [row(indent, clip(value, grid.width - grid.name))]
     else:

@@ -20,11 +20,10 @@ from specdash.sanitise import clean_line
 
 def in_words(reading: LogReading, judged: Judged, *, milestones: bool = False) -> Iterator[str]:
     """The whole story. ``milestones`` lists every one of them with its line."""
-    yield headline(reading, judged)
-    yield from _about(reading)
     file = next((one for one in judged.verdict.reasons if one.signal == FILE), None)
-    if file is not None and (file.age_s or 0.0) >= RECENT_S:
-        yield f"  {file.value}"
+    old = f" · {file.value}" if file is not None and (file.age_s or 0.0) >= RECENT_S else ""
+    yield headline(reading, judged) + old
+    yield from _about(reading)
     if judged.phase is not None:
         yield from (_step(step) for step in steps(reading, judged.state))
     yield from _reasons(judged)
@@ -80,6 +79,8 @@ def _about(reading: LogReading) -> Iterator[str]:
 
 def _step(step: Step) -> str:
     took = f"  {ago(step.took_s)}" if step.took_s is not None else ""
+    if took and step.phase == "boot":
+        took += " from its first line"  # when its process began no log tells
     detail = f"  {step.detail}" if step.detail else ""
     return f"  {MARK_GLYPHS[step.mark]} {step.title}{took}{detail}"
 

@@ -72,7 +72,7 @@ def test_a_healthy_log_is_told_calmly(capsys: pytest.CaptureFixture[str]) -> Non
     code, out, err = log(HEALTHY, capsys=capsys)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0] == "● ready"
+    assert lines[0].startswith("● ready")
     assert "SGLang" in lines[1]
     assert "EAGLE3 3 steps" in lines[1]
     assert "  ✓ weights target  5:46" in lines
@@ -117,8 +117,11 @@ def test_an_old_log_of_a_server_that_serves_or_has_crashed_is_what_it_was(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = log(aged(HEALTHY, tmp_path, 7200), capsys=capsys)[1]
-    assert out.startswith("● ready")
-    assert "last line 2:00:00 ago (file's time)" in out
+    assert out.startswith(
+        "● ready · last line 2:00:00 ago (file's time): whether it still runs cannot be told"
+    )
+    (boot,) = [line for line in out.splitlines() if " boot " in line]
+    assert boot.endswith(" s from its first line"), "when its process began no log tells"
     assert "file's time" not in log(aged(OOM, tmp_path, 7200), capsys=capsys)[1]
 
 

@@ -168,7 +168,7 @@ def _health_lamp(answer: Http | None) -> Lamp:
         return Lamp(name="health", says="yes", value="200", at=answer.at)
     if answer.status in _AUTH:
         return Lamp(name="health", says="unknown", value=f"{answer.status}: alive, wants a key", at=answer.at)
-    empty = "" if answer.body else " empty"
+    empty = "" if answer.body else ", no text"
     return Lamp(name="health", says="waiting", value=f"{answer.status}{empty}", at=answer.at)
 
 

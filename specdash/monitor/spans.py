@@ -20,3 +20,8 @@ def ago(seconds: float | None) -> str:
 def count(many: int, word: str, words: str | None = None) -> str:
     """``1 process``, ``9 processes``."""
     return f"{many} {word if many == 1 else words or word + 's'}"
+
+
+def waited(seconds: float) -> str:
+    """``29 ms``, ``0.8 s``, ``12.0 s``: how long an answer took; a quick one took more than nothing."""
+    return f"{1000 * seconds:.0f} ms" if seconds < 0.1 else f"{seconds:.1f} s"

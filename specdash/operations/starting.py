@@ -8,7 +8,7 @@ import msgspec
 
 from specdash.errors import RequestError
 from specdash.monitor.commandline import flag
-from specdash.monitor.spans import ago
+from specdash.monitor.spans import ago, waited
 from specdash.monitor.speech import ANY_TARGET
 from specdash.monitor.state import HostState, Server
 from specdash.monitor.tokens import token_request
@@ -167,4 +167,4 @@ async def ask(ctx: Context, work: Ask) -> Outcome:
     except RequestError as error:
         hint = " (it wants a key: api_key_env in the profile)" if re.search("40[13]", error.message) else ""
         return Outcome(state="failed", evidence=f"no token: {error.message}{hint}")
-    return Outcome(evidence=f"a token came back after {ctx.clock.monotonic() - began:.1f} s")
+    return Outcome(evidence=f"a token came back after {waited(ctx.clock.monotonic() - began)}")

@@ -38,7 +38,7 @@ def test_one_request_has_no_quantiles_but_a_bound(most: float | None, says: str)
     server = msgspec.structs.replace(state.servers[0], figures=figures)
     text = [text_of(line) for line in table(server, state.now, 80)]
     assert says in text
-    assert "          1 answer begun in 0:39, 0 s ago, by the bounds of its histogram" in text
+    assert "          1 answer begun in 39 s, just now, by the bounds of its histogram" in text
     assert " of 1 answer" in text_of(one_line(server, 120))
     assert "p50" not in text_of(one_line(server, 120))
 
@@ -50,6 +50,14 @@ def test_nothing_finer_than_the_first_bucket_is_made_up() -> None:
     server = msgspec.structs.replace(state.servers[0], figures=figures)
     assert "TTFT      p50 ≤ 100 ms   p90 118 ms" in [text_of(x) for x in table(server, state.now, 80)]
     assert "TTFT p50 ≤ 100 ms" in text_of(one_line(server, 200))
+
+
+def test_a_bound_that_the_server_tells_no_finer_says_so() -> None:
+    state = panes.measured()
+    few = Latency(at=state.now, p50_ms=250.0, p90_ms=450.0, counted=3, most_ms=500.0, finest_ms=500.0)
+    figures = msgspec.structs.replace(state.servers[0].figures, ttft=few)
+    server = msgspec.structs.replace(state.servers[0], figures=figures)
+    assert "TTFT      all ≤ 500 ms, no finer is told" in [text_of(x) for x in table(server, state.now, 80)]
 
 
 def test_where_an_age_has_no_room_it_is_left_out_and_not_cut() -> None:
@@ -70,7 +78,7 @@ def test_answers_that_began_are_not_taken_for_requests_that_finished() -> None:
     server = msgspec.structs.replace(state.servers[0], figures=figures)
     text = [text_of(line) for line in table(server, state.now, 80)]
     assert "TTFT      all ≤ 100 ms" in text
-    assert "9 answers begun since its start, 0 s ago" in "\n".join(text)
+    assert "9 answers begun since its start, just now" in "\n".join(text)
     assert "finished  5 since its start" in text
     narrow = [text_of(line) for line in table(server, state.now, 36)]
     assert "          9 begun since its start" in narrow, "however little room there is"

@@ -116,7 +116,8 @@ def _latency(told: Latency | None) -> Row | None:
     if told is None:
         return None
     if told.counted < FEW:
-        return _few(told)
+        finest = told.most_ms is not None and told.finest_ms is not None and told.most_ms <= told.finest_ms
+        return row(_few(told), dim(", no finer is told" if finest else ""))
     shares = ((told.p50_ms, told.p50_least), (told.p90_ms, told.p90_least))
     p50, p90 = (sign + _ms(ms) for sign, ms in (_bound(told, ms, least=least) for ms, least in shares))
     return row(dim("p50 "), p50, dim("   p90 "), p90)
@@ -133,8 +134,8 @@ def _basis(told: Latency | None, what: str, now: float, width: int) -> list[Row]
     """Out of what a latency was made, below it: how many, in which stretch, how long ago; as much as fits."""
     if told is None:
         return []
-    ago = f"{say.age(now - told.at)} ago"
-    window = "since its start" if told.window_s is None else f"in {say.clock(told.window_s)}"
+    ago = "just now" if now - told.at < 1 else f"{say.age(now - told.at)} ago"
+    window = "since its start" if told.window_s is None else f"in {say.age(told.window_s)}"
     how = "by the bounds of" if told.counted < FEW else "interpolated from"
     tokens = say.plural(told.counted, what)
     # More have begun than have finished: that word is never left out for want of room.

@@ -266,6 +266,7 @@ class Acting:
                 self._tell(f"{plan.named}: not begun", error)
             return
         host.ended, host.ended_at = plan, host.source.state.now
+        host.note(plan.summary(), well=plan.ok)
         if not plan.ok or self.now - began > LONG_S:
             self._board.app.bell()
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
+from specdash.monitor.events import KEPT
+from specdash.monitor.state import Event, HostState
 from specdash.operations.plan import Plan
 from specdash.session.source import Source
 from specdash.tui import say
@@ -42,6 +47,19 @@ class Standing:
     """The plan that ended and was not acknowledged yet."""
     ended_at: float = 0.0
     """When, on the host's clock: a later alert matters more."""
+    deeds: deque[Event] = field(default_factory=lambda: deque(maxlen=KEPT))
+    """What the operator has done here, as events among those of the host."""
+
+    def note(self, text: str, *, well: bool) -> None:
+        """Something was done, and this came of it."""
+        now = self.source.state.now
+        done = Event(at=now, kind="recovery", severity="info", text=text)
+        self.deeds.append(done if well else replace(done, kind="alert", severity="error"))
+
+    def with_deeds(self, state: HostState) -> HostState:
+        """The picture with the deeds among its events."""
+        events = sorted((*state.events, *self.deeds), key=lambda event: event.at)
+        return replace(state, events=tuple(events))
 
     @property
     def running(self) -> Plan | None:

@@ -98,6 +98,8 @@ async def test_a_confirmed_kill_ticks_its_steps_and_ends_in_one_line(tmp_path: P
         await pilot.press("x")
         await settle(pilot)
         assert "✓ kill sglang:30000" not in screen_text(app), "put away"
+        await pilot.press("o")
+        await until(pilot, "✓ kill sglang:30000 (pid 100): done; GPU 0, 1 clean")
 
 
 async def test_what_a_crashed_server_left_behind_is_ended_by_the_same_key_as_a_living_one(

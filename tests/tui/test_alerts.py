@@ -12,6 +12,7 @@ from specdash.tui import files
 from specdash.tui.app import SpecdashApp, terminal_title
 from specdash.tui.notify import notification
 from specdash.tui.paint import text_of, width_of
+from specdash.tui.screens.looking import saved_row
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.alerts import alert_row, fewer
 from specdash.tui.widgets.eventlist import event_rows
@@ -230,6 +231,13 @@ async def test_d_writes_one_file_with_all_evidence_and_says_where(make_app: Make
         assert written.name.startswith("evidence-gpubox-")
         assert written.stat().st_mode & 0o777 == 0o600
         assert written.name in screen_lines(app)[-2]
+
+
+def test_where_evidence_lies_is_never_cut_for_how_big_it_is() -> None:
+    path = "~/.local/state/specdash/evidence-gpubox-20261130-090000.tar.gz"
+    assert text_of(saved_row(path, 11_500, 119)) == f"saved on your machine: {path} (11 KiB)"
+    assert text_of(saved_row(path, 11_500, 79)) == f"saved here: {path}"
+    assert text_of(saved_row(path, 11_500, 65)) == path
 
 
 async def test_evidence_that_cannot_be_written_says_why(

@@ -51,6 +51,9 @@ async def test_a_token_that_came_and_one_that_did_not_are_both_said(make_app: Ma
         await pilot.press("T")
         await until(pilot, "no token from sglang:30000: status 401   it wants a key")
         assert len(source.asked) == 2
+        await pilot.press("o")
+        await until(pilot, "✖ no token from sglang:30000: status 401")
+        assert "✓ a token came back from sglang:30000 after 0.8 s" in screen_text(app)
 
 
 async def test_under_watch_there_is_no_such_key_but_with_probe(make_app: Make) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from specdash.errors import SpecdashError
 from specdash.monitor.naming import host_in_full
 from specdash.tui import files, say
-from specdash.tui.paint import Row, Span, dim, row, wrap
+from specdash.tui.paint import Row, Span, dim, row, width_of, wrap
 from specdash.tui.screens.overlay import Overlay
 from specdash.tui.widgets.alerts import all_at_once
 from specdash.tui.widgets.choices import names
@@ -35,14 +35,16 @@ def _snooze(board: Dashboard) -> None:
 
 
 def _events(board: Dashboard) -> None:
+    here = board.acting.here
+
     def title() -> Row:
-        many = say.plural(len(board.state.events), "event")
+        many = say.plural(len(here.with_deeds(board.state).events), "event")
         return row(Span(f"what has happened on {host_in_full(board.state)}", "strong"), dim(f"   {many}"))
 
     def rows(width: int) -> list[Row]:
         many = all_at_once(board.state)
         lead: list[Row] = [row(Span(line, "strong")) for line in wrap(many, width)] if many else []
-        return [*lead, *([()] if lead else []), *event_rows(board.state, width)]
+        return [*lead, *([()] if lead else []), *event_rows(here.with_deeds(board.state), width)]
 
     board.app.push_screen(Overlay(title, rows, again="view.events"))
 
@@ -73,8 +75,14 @@ def _evidence(board: Dashboard) -> None:
     except OSError as error:
         board.flash(row(Span(f"no evidence was written: {why(error)}", "bad")))
         return
-    size = f"{max(1, len(data) >> 10):,} KiB"
-    board.flash(row(Span(files.shown(where)), dim(f"   {size}")), LONG_FLASH_S)
+    board.flash(saved_row(files.shown(where), len(data), board.size.width - 1), LONG_FLASH_S)
+
+
+def saved_row(path: str, size: int, width: int) -> Row:
+    """Where a file lies now, and how big it is as far as there is room: a path that is cut leads nowhere."""
+    where, big = row(Span(path)), dim(f" ({max(1, size >> 10):,} KiB)")
+    forms = (row(dim("saved on your machine: "), where, big), row(dim("saved here: "), where))
+    return next((form for form in forms if width_of(form) <= width), where)
 
 
 def _token(board: Dashboard) -> None:
@@ -89,16 +97,20 @@ def _token(board: Dashboard) -> None:
 
 async def _ask(board: Dashboard, server: Server) -> None:
     """One token, and what became of it. The lamp follows by the answer itself."""
-    source = board.source
+    source, here = board.source, board.acting.here
     board.asking = True
     board.hold(row(dim("asking "), Span(server.name), dim(" for one token")))
     try:
         took = await source.token(server.key)
     except SpecdashError as error:
         hint = dim(f"   {error.hint}" if error.hint else "")
-        board.flash(row(Span(f"no token from {server.name}: {error.message}", "bad"), hint), LONG_FLASH_S)
+        words = f"no token from {server.name}: {error.message}"
+        here.note(words, well=False)
+        board.flash(row(Span(words, "bad"), hint), LONG_FLASH_S)
     else:
-        board.flash(row(Span(f"a token came back from {server.name}"), dim(f" after {took:.1f} s")))
+        words, after = f"a token came back from {server.name}", f" after {took:.1f} s"
+        here.note(words + after, well=True)
+        board.flash(row(Span(words), dim(after)))
     finally:
         board.asking = False
 

@@ -144,10 +144,10 @@ def under_way(server: Server | None, seconds: float) -> str:
     # An end that the log never tells leaves an earlier phase open beside the one that the server is in.
     item = next((one for one in at_work if one.phase == server.phase), at_work[0] if at_work else None)
     if item is None:
-        return f"{server.state}, {ago(seconds)}"
+        return f"{server.state}, followed for {ago(seconds)}"
     count = f" {item.progress.done}/{item.progress.total}" if item.progress else ""
     word = "" if server.state != "stalled" else " STALLED"
-    return f"{item.title}{count}{word}, {ago(seconds)}"
+    return f"{item.title}{count}{word}, followed for {ago(seconds)}"
 
 
 def _see(launch: Launch) -> str:

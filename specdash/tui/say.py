@@ -53,7 +53,7 @@ def plural(many: int, word: str, words: str | None = None) -> str:
 
 def plan_count(counted: str, *, simulated: bool) -> str:
     """``3/7``; where the host's clock is made up also that a plan's times are not of that clock."""
-    return f"times by your clock · {counted}" if simulated else counted
+    return f"plan by your clock · {counted}" if simulated else counted
 
 
 def engine(name: str, version: str | None) -> str:

@@ -44,7 +44,7 @@ async def test_a_launch_is_checked_started_followed_and_proven_by_a_token(
     seen: list[Plan] = []
     plan = await Runner(host, journal, clock=host.clock).run(plan, seen.append)
     assert marks(plan) == ["done"] * 4
-    assert any(p.steps[2].evidence.startswith("weights 3/64, ") for p in seen)
+    assert any(p.steps[2].evidence.startswith("weights 3/64, followed for ") for p in seen)
     assert plan.steps[2].evidence == "ready: serving"
     assert plan.steps[3].evidence.startswith("a token came back")
     assert [effect[0] for effect in host.effects] == ["launch", "token"]

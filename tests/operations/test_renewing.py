@@ -56,4 +56,4 @@ def test_a_start_is_said_to_be_in_the_phase_that_the_picture_shows() -> None:
         live(picture(hello())), servers=(server(100, rail=rail, phase="warmup", state="starting"),)
     )
     plan = at_work(Follow(launch=LAUNCH), "graphs 0/23, 9 s")
-    assert renewed(plan, state, 60.0).steps[1].evidence == "warm-up, 10 s"
+    assert renewed(plan, state, 60.0).steps[1].evidence == "warm-up, followed for 10 s"

@@ -150,7 +150,7 @@ def test_an_outcome_is_one_line_and_its_key_is_never_cut_off() -> None:
 
 
 def test_beside_the_made_up_clock_of_a_simulated_host_a_plan_says_whose_clock_it_goes_by() -> None:
-    assert say.plan_count("3/7", simulated=True) == "times by your clock · 3/7"
+    assert say.plan_count("3/7", simulated=True) == "plan by your clock · 3/7"
     assert say.plan_count("3/7", simulated=False) == "3/7"
 
 

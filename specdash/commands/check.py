@@ -40,6 +40,8 @@ async def _check(target: str, given: dict[str, Any]) -> int:
         lines = await launch.examined(here.session, wish, here.rules, lasting=running is not None)
         if running is not None:
             lines = (ok("server", f"{wish.launch.name} runs: what it holds itself is not looked at"), *lines)
+        elif wish.source:
+            lines = (ok("server", wish.source), *lines)
     if given["json"]:
         click.echo(lines_document(lines))
     else:

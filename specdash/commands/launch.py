@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command(target: str, **given: Any) -> None:
     """Start a server on TARGET after a preflight, follow it until it serves, ask it for one token.
 
-    From the profile; without one, the server that was found there last is started again as it was. Red in
-    the preflight stops it; --force CHECK goes on all the same.
+    From the profile; without one, the server that was found there is started again as it was; of several
+    --server names one. Red in the preflight stops it; --force CHECK goes on all the same.
 
     \b
     Examples:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from specdash.commands.acting import Scene
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
 
 
 def wish_to_launch(here: Scene) -> Wish:
-    """The server of the profile that is meant, else the one that was seen last on this host.
+    """The server of the profile that is meant, else the only one that was seen on this host.
 
-    Raises ``SpecdashError`` where that cannot be told.
+    Raises ``SpecdashError`` where that cannot be told, ``Ambiguous`` where it might be several.
     """
+    from msgspec.structs import replace
+
+    from specdash.monitor.spans import ago
     from specdash.operations.found import Memory
     from specdash.operations.which import some
     from specdash.operations.wishes import from_found, variant_of
@@ -37,7 +41,22 @@ def wish_to_launch(here: Scene) -> Wish:
             "nothing is known that could be launched here",
             "specdash init TARGET writes a profile while one runs; dashboard, kill and restart remember it",
         )
-    return from_found(seen[0], _last(here, seen[0].launch.engine), variant)
+    found = _only(here, seen)
+    wish = from_found(found, _last(here, found.launch.engine), variant)
+    when = f", {ago(here.state.now - found.taken)} ago" if found.taken else ""
+    return replace(wish, source=f"no profile tells: as {found.launch.name} was started, last seen here{when}")
+
+
+def _only(here: Scene, seen: Sequence[Found]) -> Found:
+    """The start that is meant, rather of a server that does not run. Raises ``Ambiguous`` where several are."""
+    from specdash.operations.which import Ambiguous, alive, some
+
+    running = {server.name for server in here.state.servers if alive(server)}
+    might = [found for found in seen if found.launch.name not in running] or seen
+    if len(might) > 1:
+        names = some([found.launch.name for found in might])
+        raise Ambiguous(f"{len(might)} servers were seen here: say which one by --server", names)
+    return might[0]
 
 
 def _is_meant(here: Scene, found: Found) -> bool:

@@ -45,6 +45,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     """It is not the same start as the last time: other flags, other variables."""
     missing: tuple[str, ...] = ()
     """What of a found server's start could not be read."""
+    source: str = ""
+    """Where the start is known from, if no profile and no running server tells."""
     changes: tuple[FileChange, ...] = ()
     """A variant's patches."""
 
@@ -55,7 +57,8 @@ async def prepare(acts: Acts, wish: Wish, *, rules: Rules | None = None, kind: K
     wish = await informed(acts, wish)
     lines = await examined(acts, wish, rules)
     steps = (*await _changes(acts, wish), *start_steps(wish, rules, lines))
-    plan = make(acts, kind, wish.launch.name, steps, warnings=_missing(wish))
+    told_first = [*filter(None, [wish.source]), *_missing(wish)]
+    plan = make(acts, kind, wish.launch.name, steps, warnings=told_first)
     return _refused(guard(plan, rules), lines, rules)
 
 

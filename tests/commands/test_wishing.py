@@ -67,6 +67,24 @@ def test_of_several_one_must_be_named_and_the_refusal_is_that_of_every_command()
     assert refused.value.exit_code == 4
 
 
+def test_without_a_profile_it_is_said_whose_start_it_is_and_no_one_of_several_is_picked() -> None:
+    nothing = states.no_server()
+    argv = ("vllm", "serve", "/m")
+    for name in ("vllm:8000", "vllm:8001"):
+        launch = Launch(name=name, engine="vllm", argv=argv)
+        Memory().keep(Found(target="root@gpubox", launch=launch, taken=nothing.now - 90))
+        if name == "vllm:8000":
+            only = wish_to_launch(scene(None, nothing, Profile()))
+            assert only.source == "no profile tells: as vllm:8000 was started, last seen here, 1:30 ago"
+    with pytest.raises(Ambiguous, match="2 servers were seen here: say which one by --server") as refused:
+        wish_to_launch(scene(None, nothing, Profile()))
+    assert sorted(str(refused.value.hint).split(", ")) == ["vllm:8000", "vllm:8001"]
+    assert wish_to_launch(scene("8001", nothing, Profile())).launch.name == "vllm:8001"
+    one_runs = states.two_servers()
+    assert [one.name for one in one_runs.servers if one.name == "vllm:8000"], "it needs no start"
+    assert wish_to_launch(scene(None, one_runs, Profile())).launch.name == "vllm:8001"
+
+
 def test_a_server_given_for_a_host_is_told_with_the_command_that_was_meant() -> None:
     assert meant(PROFILE, "second", "check", {"profile": "a b.toml", "port": None}) == (
         "second is a server of the profile: specdash check gpubox --profile 'a b.toml' --server second"

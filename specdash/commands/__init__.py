@@ -17,7 +17,7 @@ COMMANDS: Final[dict[str, str]] = {
     "check": "Preflight: would a launch work?",
     "kill": "Stop a server, whatever it takes, and verify its GPUs.",
     "clean": "Free GPU memory that a dead server left.",
-    "launch": "Start a server of the profile, or the last one as it was.",
+    "launch": "Start a server of the profile, or one seen there, as it was.",
     "restart": "Stop, verify, preflight, start, follow to a token.",
     "patch": "Change values in a config file on the host.",
     "undo": "Take the newest patch back.",

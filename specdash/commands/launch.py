@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from specdash.operations.plan import Plan
 
 
-@click.command(short_help="Start a server of the profile, or the last one as it was.")
+@click.command(short_help="Start a server of the profile, or one seen there, as it was.")
 @click.argument("target")
 @click.option("--variant", metavar="NAME", help="A variant of the profile: more flags, variables, patches.")
 @acting_options

@@ -48,7 +48,7 @@ def wish_to_launch(here: Scene) -> Wish:
 
 
 def _only(here: Scene, seen: Sequence[Found]) -> Found:
-    """The start that is meant, rather of a server that does not run. Raises ``Ambiguous`` where several are."""
+    """The start that is meant, of what does not run before what does. Raises ``Ambiguous``."""
     from specdash.operations.which import Ambiguous, alive, some
 
     running = {server.name for server in here.state.servers if alive(server)}

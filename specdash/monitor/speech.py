@@ -38,9 +38,17 @@ def say(
         line=line,
         rank=rank,
         summary=_fill(meaning.says, known),
-        evidence=evidence[:EVIDENCE_LONG],
+        evidence=_short(evidence),
         remedy=tuple(_fill(one, known) for one in remedy),
     )
+
+
+def _short(text: str) -> str:
+    """As much of it as is kept; it is cut between two words: half a number would be another one."""
+    if len(text) <= EVIDENCE_LONG:
+        return text
+    kept, blank, last = text[:EVIDENCE_LONG].rpartition(" ")
+    return f"{kept if blank else last} …"
 
 
 def say_trouble(book: Book, trouble: Trouble, key: str, *, engine: str | None, root: bool) -> Diagnosis:

@@ -113,7 +113,9 @@ def test_each_way_of_not_getting_there_has_its_own_words_and_its_remedy() -> Non
     assert "▲ there is no address for gpubox" in nowhere
     assert "→ did you mean gpubox?" in nowhere
     assert "try 1 is under way" in nowhere
-    for words in (changed, denied, nowhere):
+    closed = told("ssh_port_refused", "nothing listens on 10.0.0.7 port 22", None, "lost")
+    assert closed.startswith("▲ gpubox refuses the connection\nnothing listens on 10.0.0.7 port 22\n")
+    for words in (changed, denied, nowhere, closed):
         assert "r   tries" in words
 
 

@@ -21,7 +21,7 @@ from specdash.operations.found import Memory
 from specdash.operations.journal import Journal
 from specdash.operations.lastend import of_flags
 from specdash.operations.launch import Wish
-from specdash.operations.offer import AS, Also, Known, Offer, Option, becomes, red_of
+from specdash.operations.offer import Also, Known, Offer, Option, becomes, red_of
 from specdash.operations.plan import Plan
 from specdash.operations.remedies import Fix, fixes
 from specdash.operations.rules import Rules
@@ -35,6 +35,11 @@ from specdash.profile.document import Profile
 
 MOST_VARIANTS: Final = 4
 """So many are offered beside a restart; the others are in the palette."""
+PLAIN: Final[Mapping[Known, tuple[str, str]]] = {
+    "profile": ("profile", "as the profile says"),
+    "seen": ("as it was", "the start that was seen"),
+}
+"""What the button says of a start that is no variant, and what it means."""
 
 
 class SecondTarget(Protocol):
@@ -208,7 +213,8 @@ class Operations:
         by = self._starts.known(server) if shown.otherwise else None
         if by is not None:
             words = beside(self._starts.wish(server, sight, None), shown)
-            yield Also("profile" if by == "profile" else AS[by], f"{AS[by]}, {words}", otherwise(None))
+            label, says = PLAIN[by]
+            yield Also(label, f"{says}, {words}", otherwise(None))
         names = [name for name in self.variants if name != variant]
         for name in names[: MOST_VARIANTS - (by is not None)]:
             words = beside(self._starts.wish(server, sight, name), shown)

@@ -26,11 +26,14 @@ async def test_the_whole_night_from_a_stalled_server_to_one_that_gives_a_token(t
         steps = killed.document["plan"]
         assert steps[0]["preview"][0].startswith("SIGTERM ")
         assert [step["state"] for step in steps[:-1]].count("failed") == 0
-        assert "not clean: GPU 1 holds 76.0 GiB" in steps[-1]["evidence"]
+        told = steps[-1]["evidence"]
+        assert "not clean: GPU 1 holds 76.0 GiB" in told
+        dead = told.partition("for pid ")[2].partition(",")[0]
+        assert f"for pid {dead}, which has ended: `clean` finds and ends what keeps it" in told
 
         shown = await anna.run("clean", "--dry-run")
         assert "SIGTERM" in shown.out
-        assert "a worker whose parent is gone" in shown.out
+        assert f"keeps what dead {dead} opened" in shown.out, "the same number in both"
         cleaned = await anna.run("clean", "--yes", "--json")
         assert cleaned.code == 0, cleaned.err
         assert "GPU 0–7 clean" in cleaned.document["plan"][-1]["evidence"]

@@ -198,6 +198,20 @@ def _where(server: Server, root: Diagnosis, victims: int, log: Lines | None) -> 
     return [row(dim(" · ".join(parts)))] if parts else []
 
 
+def _no_cause(state: HostState, server: Server) -> str:
+    """That its log tells no cause; one that leaves none is SIGKILL, by hand or by the kernel's OOM killer."""
+    said, log = "The log names no cause that is known here.", server.log
+    if server.gone_at is None or log is None or log.path is None or log.error or not server.log_lines:
+        return said
+    if state.by_shell:
+        kernel = "without Python the kernel's log is not read, which would name the OOM killer"
+    elif state.kernel_denied is not None:
+        kernel = f"the kernel's log, which would name the OOM killer, cannot be read ({state.kernel_denied})"
+    else:
+        kernel = "what is kept of the kernel's log names no OOM kill of it"
+    return f"{said} SIGKILL leaves none; {kernel}."
+
+
 def ended(
     state: HostState,
     server: Server,
@@ -225,7 +239,7 @@ def ended(
             out += _where(server, root, victims, log)
             out += [*([()] if width >= ROOMY else []), *_remedy_rows(root, width)] if root.remedy else []
         if crashed and (root is None or left):
-            out += text_rows("The log names no cause that is known here.", width, "dim" if left else "plain")
+            out += text_rows(_no_cause(state, server), width, "dim" if left else "plain")
         if crashed and root is None:
             # That it is gone without a reason, the title says.
             signs = tuple(one for one in server.verdict.reasons if not one.value.endswith(UNSEEN))

@@ -97,17 +97,17 @@ def _listener(one: Listener) -> str:
     return f"{one.pid} {one.name}{who}"
 
 
-def disk(key: str, place: Place | None, path: str) -> Line:
-    """There is room where it writes, and it may write there: no start makes its folder."""
+def disk(key: str, place: Place | None, path: str, *, ours: bool = True) -> Line:
+    """There is room where it writes, and it may write there: no start of ours makes its folder.
+
+    ``ours``: the log is opened by whoever starts it here, not by a manager, which may make its folder.
+    """
     if place is None or place.error or place.free_mib is None:
         why = place.error if place and place.error else "could not be looked at"
         return unknown(key, named(path, why))
     if (missing := _no_folder(place, path)) is not None:
-        return bad(
-            key,
-            f"{missing} is not there, so {path} cannot be written",
-            f"on the host: mkdir -p {shlex.quote(missing)}",
-        )
+        seen = f"{missing} is not there, so {path} cannot be written"
+        return (bad if ours else warn)(key, seen, f"on the host: mkdir -p {shlex.quote(missing)}")
     seen = f"{gib(place.free_mib)} free where {path} lies"
     if place.free_mib < DISK_LEAST_MIB:
         return bad(key, seen, "free some space there")

@@ -105,7 +105,7 @@ def _host(
     for number in asked.rendezvous:
         yield checks_host.port("rendezvous", ports.get(number), number, servers)
     for path in dict.fromkeys(path for path in (launch.log, "/tmp") if path):
-        yield checks_host.disk("disk", places.get(path), path)
+        yield checks_host.disk("disk", places.get(path), path, ours=not by_unit(launch))
     yield checks_host.shm(probe.shm, asked.ranks or 1)
     yield checks_host.ulimits(probe.limits)
     yield checks_host.driver(state) if without is None else ok("driver", f"not needed: {without}")

@@ -10,7 +10,9 @@ import pytest
 from specdash.operations import preflight
 from specdash.operations.acts import Hands
 from specdash.operations.checks import Line, passes, told
+from specdash.operations.checks_host import disk
 from specdash.operations.checks_model import Folder, complete
+from specdash.operations.replies_probe import Place
 from specdash.operations.work import Check, Launch
 from tests.operations.fakehost import FakeHost, Proc, sglang
 
@@ -258,6 +260,9 @@ async def test_a_folder_that_is_not_there_takes_no_log(host: FakeHost) -> None:
     assert of(found, "disk")[0] == (
         "✖ disk: /no pe is not there, so /no pe/x.log cannot be written — on the host: mkdir -p '/no pe'"
     )
+    place = Place(path="/no/x.log", folder="/", free_mib=50000, writable=True)
+    assert disk("disk", place, "/no/x.log").mark == "error"
+    assert disk("disk", place, "/no/x.log", ours=False).mark == "warning", "a manager may make its folder"
 
 
 async def test_files_that_are_wanted_after_the_start_are_looked_for_before_it(host: FakeHost) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import msgspec
 
 from specdash.monitor.address import address, listeners, listens_itself, port_owner
-from specdash.monitor.alerts import OPEN_KEPT
+from specdash.monitor.alerts import OPEN_KEPT, about
 from specdash.monitor.frames import Processes
 from specdash.monitor.learning import begin_course
 from specdash.monitor.logsource import log_source
@@ -77,11 +77,12 @@ def _seen(servers: tuple[ServerMemory, ...]) -> dict[tuple[int, int], str]:
 
 
 def _kept(gone: list[ServerMemory], memory: Memory, at: float) -> list[ServerMemory]:
-    """The last ones that ended, and the first whose end is an alarm that nobody has acknowledged.
+    """The last ones that ended, and the first whose end is an alarm, not acknowledged or only just.
 
     Of very many the later ones go: no view is taken away by what ends after it.
     """
-    told = {alert.key.partition("/")[0].removeprefix("server:") for alert in memory.alerts if alert.alarm}
+    seen = (key for key, when in memory.dismissed.items() if at - when < _FRESH_S)
+    told = {about(key) for key in (*(alert.key for alert in memory.alerts if alert.alarm), *seen)}
     ordered = sorted(gone, key=lambda server: server.gone_at or 0.0)
     fresh = sum(at - (server.gone_at or 0.0) < _FRESH_S for server in ordered[-_FRESH_KEPT:])
     last = max(_GONE_KEPT, fresh)

@@ -172,7 +172,7 @@ class Acting:
         try:
             offer = await self._prepared(host, self._maker(host, operations, kind, variant))
         except SpecdashError as error:
-            self._tell(f"{kind}: {where}", error)
+            self._tell(f"{kind}: {what}", error)
             return
         if offer is None:
             self._board.flash(row(dim("given up: nothing was done")))
@@ -208,8 +208,12 @@ class Acting:
         return {"clean": operations.clean, "undo": operations.undo}[kind]  # no key falls through to another
 
     async def _kill(self, operations: Operations, server: Server | None) -> Offer:
-        if server is None or not alive(server):
+        if server is None:
             raise SpecdashError("no server lives here", "C looks for what a dead one left")
+        if not alive(server):
+            others = "0 leads to the other servers; " if len(self._board.choices) > 1 else ""
+            hint = f"{others}C looks for GPU memory that it left"
+            raise SpecdashError(f"{server.name} is gone already: no process of it is left", hint)
         return await operations.kill(server)
 
     def _server(self, host: Standing) -> Server | None:

@@ -22,6 +22,7 @@ from specdash.tui.screens.handlers import acknowledge_all
 from specdash.tui.screens.logkeys import log_commands
 from specdash.tui.widgets.alerts import how_many
 from specdash.tui.widgets.below import lines_below, watch_below
+from specdash.tui.widgets.choices import Choice
 
 if TYPE_CHECKING:
     from specdash.tui.app import SpecdashApp
@@ -64,14 +65,24 @@ def commands(board: Dashboard, app: SpecdashApp) -> Iterator[Command]:
         yield Command("unlock", f"to kill, restart, patch, measure: {how}", board.acting.unlock, True)
     else:
         yield from _variants(board)
-    for number, choice in enumerate(board.choices):
+    yield from _places(board)
+    for theme in sorted(app.available_themes):
+        yield Command(f"{THEME_COMMAND}{theme}", "other colours", partial(app.use_theme, theme))
+
+
+def _places(board: Dashboard) -> Iterator[Command]:
+    """What can be looked at: the cells of the strip, then what has ended and has none of its own."""
+    cells = board.choices
+    ended = [Choice(at, one.key) for at, state in enumerate(board.states) for one in state.servers]
+    for choice in (*cells, *(one for one in ended if one not in cells)):
         state = board.states[choice.host]
         server = next((s for s in state.servers if s.key == choice.server), None)
         where = called(state.target)
-        name = f"server {server.name}" if server else f"host {where}"
-        yield Command(name, f"look at it on {where}", partial(board.action_choose, number), True)
-    for theme in sorted(app.available_themes):
-        yield Command(f"{THEME_COMMAND}{theme}", "other colours", partial(app.use_theme, theme))
+        alike = [one for one in state.servers if server is not None and one.name == server.name]
+        pid = f" {server.pid}" if server is not None and len(alike) > 1 else ""
+        name = f"server {server.name}{pid}" if server else f"host {where}"
+        gone = "it has ended: " if server is not None and server.gone_at is not None else ""
+        yield Command(name, f"{gone}look at it on {where}", partial(board.choose, choice), choice in cells)
 
 
 def _variants(board: Dashboard) -> Iterator[Command]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from specdash.monitor.alerts import about
 from specdash.monitor.importance import by_importance
 from specdash.monitor.state import HostState, Server
 from specdash.operations.plan import Plan
@@ -63,7 +62,7 @@ def started_by(plan: Plan, state: HostState) -> Server | None:
 
 
 def let_go(state: HostState, shown: Server | None, named: Callable[[Server], bool]) -> str | None:
-    """Key of the server to look at after ``shown``, which ended, was acknowledged: one that lives.
+    """Key of the server to look at after ``shown``, which ended: one that lives.
 
     The one that was asked for by name comes first, then the successor of the shown one.
     """
@@ -72,13 +71,6 @@ def let_go(state: HostState, shown: Server | None, named: Callable[[Server], boo
     asked = [one for one in (*living, *filter(alive, others)) if named(one)]
     own = [one for one in living if shown is not None and alike(one, shown)]
     return next((one.key for one in (*asked, *own, *living)), None)
-
-
-def acknowledged(state: HostState, shown: Server | None, alert: str | None) -> bool:
-    """With this alert (None: with the end of its plan) the end of the shown server was seen: it may leave."""
-    if shown is None or shown.gone_at is None or shown.key in open_servers(state):
-        return False
-    return alert is None or about(alert) == shown.key
 
 
 def alike(new: Server, old: Server) -> bool:

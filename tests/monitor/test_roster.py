@@ -62,3 +62,13 @@ def test_a_crowd_with_news_of_its_own_takes_no_crash_away() -> None:
     assert crash in memory.picture.alerts, "its view says that it stays until this is acknowledged"
     assert crash.key.startswith("server:100:100/crashed/")
     assert 100 in names(memory)
+
+
+def test_a_crash_that_was_just_acknowledged_outlasts_a_crowd_that_ends_after_it() -> None:
+    memory = run(hello(), processes(10.0, *server(started=5.0)), log(11.0, CRASH, start_=True, mtime=11.0))
+    memory = run(processes(13.0), tick(40.0), memory=memory)
+    [crash] = [alert for alert in memory.picture.alerts if alert.alarm]
+    memory = run(crowd(50.0, 30), memory=acknowledge(memory, crash.key))
+    for many in range(29, -1, -1):
+        memory = run(crowd(90.0 - many, many), memory=memory)
+    assert 100 in names(memory), "whoever has acted on it looks at it"

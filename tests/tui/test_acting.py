@@ -20,6 +20,7 @@ from tests.tui.actors import (
     DRAFT,
     HeldClock,
     HostSource,
+    bury,
     die_alone,
     leftover,
     serving,
@@ -138,6 +139,9 @@ async def test_a_grace_counts_down_and_a_second_press_offers_to_stop_after_the_s
         assert "◐ kill sglang:30000 (pid 100)  0/4" in text
         assert text.count("10 s left") == 1, "in the tracker, at its step"
         assert "○ verify that GPU 0, 1 are clean" in text
+        keys = screen_lines(app)[-1]
+        assert "K stop plan" in keys
+        assert "R restart" not in keys, "nothing else is begun beside it"
         await pilot.press("R")
         text = await until(pilot, "kill is under way already")
         assert text.count("10 s left") == 1, "a question does not count down"
@@ -332,8 +336,8 @@ async def test_a_server_that_is_gone_already_is_named_where_others_live(
     host.add(Proc(800, 8000, "vllm serve /models/small --port 8477", family="v"))
     source = HostSource(host, tmp_path)
     host.servers.append(another_server(800, engine="vllm", name="vllm:8477"))
-    gone = msgspec.structs.replace(host.servers[0], state="stopped", gone_at=1.0, processes=0)
-    host.servers[0] = gone
+    gone = host.servers[0]
+    bury(host)
     app = make_app(source, prefer=Wanted("sglang:30000"))
     async with app.run_test(size=(120, 40)) as pilot:
         board = await settle(pilot)

@@ -143,10 +143,13 @@ async def test_a_server_that_is_well_names_what_one_would_do_next_and_a_dead_one
     app = make_app(source)
     async with app.run_test(size=(120, 40)) as pilot:
         await settle(pilot)
-        assert "-5 pane  B bench  / find  f follow  K kill  R restart" in screen_lines(app)[-1]
+        assert "-5 pane  B bench  / find  f hold  K kill  R restart" in screen_lines(app)[-1]
         await pilot.resize_terminal(80, 24)
         await settle(pilot)
-        assert "-5 pane  B bench  / find  f follow" in screen_lines(app)[-1]
+        assert "-5 pane  B bench  / find  f hold" in screen_lines(app)[-1]
+        await pilot.press("f")
+        await settle(pilot)
+        assert "f follow" in screen_lines(app)[-1], "a verb says what the key does next"
         board = app.board
         live = Progress(host="gpubox", name="sglang:30000", variant="baseline", state="measuring")
         board.measuring.here.benchmark = SimpleNamespace(progress=live)  # type: ignore[assignment]

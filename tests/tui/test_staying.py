@@ -163,6 +163,57 @@ async def test_x_lets_a_stopped_server_go(make_app: Make) -> None:
         await settle(pilot)
         assert "vllm:8477" in screen_lines(app)[0]
         assert "sglang" not in screen_lines(app)[1]
+        assert "sglang:30000 ended: this view and its keys are now on vllm:8477 (pid 9)" in screen_text(app)
+
+
+@pytest.mark.parametrize("key", ["x", "X"])
+@pytest.mark.parametrize("chosen", [True, False])
+async def test_whoever_puts_the_end_of_a_server_away_still_looks_at_it(
+    key: str, chosen: bool, make_app: Make
+) -> None:
+    source = fakes.source(pieces.picture(servers=(CRASHED, NEIGHBOUR, OTHER), alerts=(CRASH,)))
+    app = make_app(source)
+    async with app.run_test(size=(140, 40)) as pilot:
+        board = await settle(pilot)
+        board.choose(Choice(0, CRASHED.key))
+        board.picked = chosen
+        source.set(later(source.state))
+        await settle(pilot)
+        await pilot.press(key)
+        source.set(later(msgspec.structs.replace(source.state, alerts=())))
+        await settle(pilot)
+        assert board.chosen.server == CRASHED.key, "the next key acts on what was looked at"
+        assert "x go to a living server" in screen_lines(app)[-1]
+
+
+async def test_a_chosen_server_that_is_remembered_no_more_gives_the_view_away_with_a_word(
+    make_app: Make,
+) -> None:
+    source = fakes.source(pieces.picture(servers=(OLD, NEIGHBOUR)))
+    app = make_app(source)
+    async with app.run_test(size=(140, 40)) as pilot:
+        board = await settle(pilot)
+        board.choose(Choice(0, OLD.key))
+        source.set(pieces.picture(servers=(NEIGHBOUR,)))
+        await settle(pilot)
+        assert board.chosen.server == NEIGHBOUR.key
+        told = "sglang:30000 is not remembered any more: this view and its keys are now on vllm:8477 (pid 9)"
+        assert told in screen_text(app)
+
+
+async def test_a_successor_takes_the_view_of_a_chosen_server_with_a_word(make_app: Make) -> None:
+    source = fakes.source(pieces.picture(servers=(OLD, NEIGHBOUR)))
+    app = make_app(source)
+    async with app.run_test(size=(140, 40)) as pilot:
+        board = await settle(pilot)
+        board.choose(Choice(0, OLD.key))
+        source.set(pieces.picture(servers=(OLD, NEIGHBOUR, AGAIN)))
+        await settle(pilot)
+        assert board.chosen.server == AGAIN.key
+        assert (
+            "another took its place: this view and its keys are now on sglang:30000 (pid 7)"
+            in screen_text(app)
+        )
 
 
 def _two(shown_ill: bool) -> HostState:
@@ -206,7 +257,7 @@ async def test_that_key_goes_to_the_server_that_the_alarm_is_about_and_the_arrow
         source.set(later(msgspec.structs.replace(_two(shown_ill=False), servers=(pieces.server(), ill))))
         await settle(pilot)
         assert "— 0 goes to it" in screen_text(app)
-        assert "0 to hosts" in screen_lines(app)[-1]
+        assert "0 to vllm:8477" in screen_lines(app)[-1], "two lines, one promise"
         await pilot.press("0")
         await settle(pilot)
         assert board.chosen.server == "9:9"
@@ -245,6 +296,42 @@ def test_more_than_three_that_ended_share_one_cell_that_leads_to_the_newest() ->
     assert "✖ 24 gone" in text_of(line)
 
 
+async def test_those_that_share_a_cell_are_gone_through_one_by_one(make_app: Make) -> None:
+    app = make_app(fakes.source(_many_gone(5)))
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        await pilot.press("0")
+        met = []
+        for _ in range(6):
+            await pilot.press("l")
+            met.append(board.chosen.server)
+        assert len(set(met)) == 6, "every one, and then the one that lives again"
+        assert NEIGHBOUR.key in met
+
+
+async def test_the_palette_finds_a_server_that_ended_and_has_no_cell(make_app: Make) -> None:
+    source = fakes.source(_many_gone(5))
+    buried = msgspec.structs.replace(OLD, name="sglang:31000")
+    source.set(msgspec.structs.replace(source.state, servers=(*source.state.servers, buried)))
+    app = make_app(source)
+    async with app.run_test(size=(120, 40)) as pilot:
+        board = await settle(pilot)
+        found = {command.name: command for command in commands(board, app)}
+        assert {f"server vllm:{n}" for n in range(1, 6)} <= found.keys()
+        found["server sglang:31000"].do()
+        await settle(pilot)
+        assert "▸sglang:31000" in screen_text(app)
+
+
+def test_no_cell_of_the_strip_moves_when_another_server_starts_or_ends() -> None:
+    before = pieces.picture(servers=(NEIGHBOUR, CRASHED), alerts=(CRASH,))
+    after = pieces.picture(
+        servers=(AGAIN, NEIGHBOUR, msgspec.structs.replace(CRASHED, state="loading", gone_at=None))
+    )
+    order = [choice.server for choice in choices((before,))]
+    assert [choice.server for choice in choices((after,))] == [*order, AGAIN.key]
+
+
 async def test_all_that_ended_are_acknowledged_by_one_line_of_the_palette(make_app: Make) -> None:
     source = fakes.source(_many_gone(5))
     app = make_app(source)
@@ -257,6 +344,9 @@ async def test_all_that_ended_are_acknowledged_by_one_line_of_the_palette(make_a
         found["acknowledge all"]()
         board = await settle(pilot)
         assert len(source.acknowledged) == 5
+        assert "▸vllm:1" in screen_lines(app)[1], "the next key means what was looked at"
+        await pilot.press("x")
+        await settle(pilot)
         assert "vllm:8477" in screen_lines(app)[0], "on to the one that lives"
         assert "gone" not in screen_lines(app)[1]
 

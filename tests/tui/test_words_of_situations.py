@@ -118,7 +118,7 @@ def test_a_crash_shows_root_cause_rank_line_victims_and_remedy() -> None:
 
 
 def test_an_ended_server_says_what_becomes_of_its_view_and_promises_no_seconds() -> None:
-    kept = "This view stays until its end is acknowledged; a new server is listed at the top."
+    kept = "This view stays. Once its end is acknowledged, a new server of this port takes it."
     taken = "A new server of this port takes this view."
     state = states.crashed()
     assert kept in panel(state, 116)

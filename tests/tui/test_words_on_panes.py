@@ -61,6 +61,8 @@ def test_the_newest_alert_is_shown_with_age_and_counter_and_no_key_that_does_not
     assert "  — K kill " in shown
     assert "K kill" not in text_of(alert_row(states.stalled(), 120, watch_only=True))
     assert text_of(alert_row(states.serving(), 80)) == " no alerts"
+    seen = msgspec.structs.replace(states.stalled(), alerts=())
+    assert text_of(alert_row(seen, 80)) == " put away: sglang:30000 STALLED"
     other = msgspec.structs.replace(states.crashed().alerts[0], key="server:5000:1/crashed/1")
     alerts = (*states.stalled().alerts, other)
     many = text_of(alert_row(pieces.picture(alerts=alerts), 120))

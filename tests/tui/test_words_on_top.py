@@ -167,6 +167,10 @@ def test_the_meter_says_whose_age_it_is(by: str, words: str) -> None:
 def test_the_meter_is_the_age_of_progress_against_its_limit() -> None:
     assert text_of(meter_row(first(states.capture()), 4)) == "progress 4 s ago ▰▱▱▱ limit 2:00"
     assert text_of(meter_row(first(states.capture()), 4, words=False)) == "quiet ▰▱▱▱ 0:04/2:00"
+    late = first(states.capture())
+    late = msgspec.structs.replace(late, verdict=msgspec.structs.replace(late.verdict, since_s=27554.0))
+    assert text_of(meter_row(late, 4, words=False)).endswith("7:39:14/2:00, looking again")
+    assert text_of(meter_row(late, 4)).endswith("limit 2:00, looking again")
     over = meter_row(first(states.stalled()), 4)
     assert "progress 8:02:51 ago ▰▰▰▰ limit 2:00" in text_of(over)
     assert {span.tone for span in over if "▰" in span.text} == {"bad"}

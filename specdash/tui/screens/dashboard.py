@@ -266,8 +266,9 @@ class Dashboard(Subject):
         self.call_after_refresh(self._show_keys)
 
     def on_log_view_moved(self) -> None:
-        """The frame of the log says whether it follows."""
+        """The frame of the log says whether it follows, and the last line what its key would do."""
         self.query_one(LogPane).retitle()
+        self._show_keys()
 
     def on_log_search_told(self, event: LogPane.Told) -> None:
         """What a search found."""

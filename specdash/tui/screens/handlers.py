@@ -16,7 +16,7 @@ from specdash.tui.screens.help import HelpScreen
 from specdash.tui.screens.keysnow import put_away
 from specdash.tui.screens.logkeys import LOG_HANDLERS, leave
 from specdash.tui.screens.looking import LOOKING_HANDLERS
-from specdash.tui.widgets.choices import ChoiceStrip
+from specdash.tui.widgets.choices import ChoiceStrip, choices
 from specdash.tui.widgets.gpus import GpuPane
 from specdash.tui.widgets.logframe import LogPane
 from specdash.tui.widgets.painted import Choosing
@@ -51,10 +51,13 @@ def _vertical(
 
 
 def _choose(board: Dashboard, by: int, *, around: bool = True) -> None:
-    """Another cell of the strip, by so many; ``around``: from either end on to the other."""
-    known = board.choices
+    """Another cell of the strip, by so many; ``around``: one by one, from either end on to the other."""
+    known = choices(board.states, board.chosen, each=True) if around else board.choices
     at = (known.index(board.chosen) if board.chosen in known else 0) + by
-    board.action_choose(at % len(known) if around else at)
+    if around:
+        board.choose(known[at % len(known)])
+    else:
+        board.action_choose(at)
 
 
 def _strip(board: Dashboard) -> None:
@@ -173,11 +176,12 @@ def _acknowledge(board: Dashboard) -> None:
 
 
 def acknowledge_all(board: Dashboard) -> None:
-    """Everything that this host has told was seen; from a server that ended on to one that lives."""
+    """Everything that this host has told was seen; the view stays."""
+    board.keep_ended()
     board.acting.acknowledge()
     for alert in board.state.alerts:
         board.source.acknowledge(alert.key)
-    board.leave_ended()
+    board.apply()
 
 
 def _retry(board: Dashboard) -> None:

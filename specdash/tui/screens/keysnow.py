@@ -9,6 +9,7 @@ from specdash.monitor.alerts import about
 from specdash.monitor.state import Alert
 from specdash.operations.plan import Plan
 from specdash.operations.which import alive
+from specdash.tui.actions import ACTIONS
 from specdash.tui.widgets.choices import ChoiceStrip
 from specdash.tui.widgets.footer import Moment
 from specdash.tui.widgets.logframe import LogPane
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 def keys_now(board: Dashboard) -> Moment:
     """By what is shown, what is at work and what has the focus."""
+    told = board.told_of
     return Moment(
         first=tuple(_first(board)),
         watch_only=board.watch_only,
@@ -31,6 +33,9 @@ def keys_now(board: Dashboard) -> Moment:
         measuring=board.measuring.here.under_way,
         alone=board.zoomed is not None,
         covered=board.covered,
+        following=board.query_one(LogPane).follow,
+        running=board.acting.keys()[0] if board.acting.here.running is not None else "",
+        alarm=next((one.name for one in board.state.servers if one.key == told.server), "") if told else "",
         away=away.verb if (away := put_away(board)) is not None else "",
     )
 
@@ -44,8 +49,6 @@ def _first(board: Dashboard) -> list[str]:
     away = put_away(board)
     if away is None or not away.urgent:
         first = [id_ for id_ in first if id_ != "alert.ack"]
-    elif away.leads:
-        first = ["alert.ack", *(id_ for id_ in first if id_ != "alert.ack")]
     elif "alert.ack" not in first:
         first.append("alert.ack")
     log = board.query_one(LogPane)
@@ -75,8 +78,6 @@ class PutAway(NamedTuple):
     do: Callable[[], object]
     urgent: bool = False
     """It went wrong; good news may wait, and their key stands behind the useful ones."""
-    leads: bool = False
-    """The end of the shown server is put away, and the view goes on to one that lives."""
 
 
 def put_away(board: Dashboard) -> PutAway | None:
@@ -112,29 +113,40 @@ def _ended(board: Dashboard) -> Plan | None:
 
 
 def _of_plan(board: Dashboard) -> PutAway:
-    plan, mine = _ended(board), board.plan_of_shown
+    plan, news = _ended(board), _news_of_shown(board)
 
     def do() -> None:
         board.acting.acknowledge()
-        if mine:
-            board.leave_ended()
+        for alert in news:
+            board.source.acknowledge(alert.key)
 
     return PutAway("put away plan", do, urgent=plan is not None and not plan.ok)
 
 
+def _news_of_shown(board: Dashboard) -> list[Alert]:
+    """What was told of the shown server while its plan did what was asked: the plan says the same."""
+    plan, server = _ended(board), board.server
+    if plan is None or not plan.ok or server is None or not board.plan_of_shown:
+        return []
+    return [one for one in board.state.alerts if one.severity == "info" and about(one.key) == server.key]
+
+
 def _of_alert(board: Dashboard, alert: Alert) -> PutAway:
-    server, wrong = board.server, alert.severity != "info"
+    wrong = alert.severity != "info"
 
     def do() -> None:
+        if about(alert.key) == board.chosen.server:
+            board.keep_ended()
         board.source.acknowledge(alert.key)
-        board.leave_ended(alert.key)
 
-    leads = board.another_waits and not board.stays and server is not None and about(alert.key) == server.key
-    return PutAway("acknowledge" if wrong else "put away news", do, urgent=wrong, leads=leads)
+    return PutAway("acknowledge" if wrong else "put away news", do, urgent=wrong)
 
 
 def idle(board: Dashboard) -> frozenset[str]:
-    """Ids of keys that would find nothing: no error to go to, nothing to put away or to connect to again."""
+    """Ids of keys that would find nothing: no error to go to, nothing to put away or to connect to again.
+
+    While a plan is carried out, no key begins another.
+    """
     buffer = board.source.log(board.server.key) if board.server is not None else None
     out = set()
     if buffer is None or not buffer.errors:
@@ -151,4 +163,6 @@ def idle(board: Dashboard) -> frozenset[str]:
     asked += board.panel.keys if board.panel is not None else ()
     if "server.kill" not in asked and (board.server is None or not alive(board.server)):
         out.add("server.kill")
+    if board.acting.here.running is not None:
+        out |= {one.id for one in ACTIONS if one.risk == "hard"} - set(board.acting.keys())
     return frozenset(out)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from specdash.errors import SpecdashError
 from specdash.monitor.naming import host_in_full
+from specdash.monitor.spans import waited
 from specdash.tui import files, say
 from specdash.tui.paint import Row, Span, dim, row, width_of, wrap
 from specdash.tui.screens.overlay import Overlay
@@ -30,7 +31,8 @@ def _snooze(board: Dashboard) -> None:
         board.flash(row(dim("nothing is wrong: there is nothing to snooze")))
         return
     board.source.snooze(first.key)
-    board.leave_ended(first.key)
+    board.keep_ended()
+    board.apply()
     board.flash(row(Span("snoozed"), dim(" for ten minutes: it comes back if it still holds")))
 
 
@@ -108,7 +110,7 @@ async def _ask(board: Dashboard, server: Server) -> None:
         here.note(words, well=False)
         board.flash(row(Span(words, "bad"), hint), LONG_FLASH_S)
     else:
-        words, after = f"a token came back from {server.name}", f" after {took:.1f} s"
+        words, after = f"a token came back from {server.name}", f" after {waited(took)}"
         here.note(words + after, well=True)
         board.flash(row(Span(words), dim(after)))
     finally:

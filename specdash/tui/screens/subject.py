@@ -10,7 +10,7 @@ from specdash.monitor.importance import by_importance
 from specdash.monitor.state import Alert, HostState, Server
 from specdash.operations.offer import Known
 from specdash.operations.plan import Plan
-from specdash.operations.which import NAMED_WITHIN_S, Wanted, alive
+from specdash.operations.which import NAMED_WITHIN_S, Wanted
 from specdash.session.source import Source
 from specdash.tui.screens.telling import Telling
 from specdash.tui.staying import alike, concerns, elsewhere, let_go, takes_over
@@ -42,6 +42,8 @@ class Subject(Telling):
         """It, as it was last seen."""
         self._missed = False
         """That it is not there has been said."""
+        self._looked_at: Server | None = None
+        """What was shown a moment ago."""
         self._met: dict[int, float] = {}
         """When a server was first seen, by host."""
 
@@ -85,7 +87,7 @@ class Subject(Telling):
 
     @property
     def another_waits(self) -> bool:
-        """A server lives here, and one that has ended is shown: acknowledging goes on to the other."""
+        """A server lives here, and one that has ended is shown: a key leads from it to the other."""
         gone = self.server is not None and self.server.gone_at is not None
         return gone and any(server.gone_at is None for server in self.state.servers)
 
@@ -137,13 +139,22 @@ class Subject(Telling):
         if not self.picked:
             self._seek()
         self._named = next(filter(self._is_named, by_importance(self.state)), self._named)
-        shown = self.server
+        shown, acted, plan = self.server, self.picked, self.acting.plan if self.plan_of_shown else None
         if shown is None or (fresh and not self.picked and not self.plan_of_shown):
+            lost = self._looked_at if acted and shown is None else None
             self.drift_to(self._to_begin_with())
-        elif onto := takes_over(
-            self.state, shown, picked=self.picked, plan=self.acting.plan if self.plan_of_shown else None
-        ):
-            self.drift_to(onto)
+            if lost is not None:
+                self._tell_shown(f"{lost.name} is not remembered any more")
+        elif onto := takes_over(self.state, shown, picked=self.picked, plan=plan):
+            self.chosen = Choice(self.chosen.host, onto)  # in its place, by choice if that one was
+            if acted and plan is None:
+                self._tell_shown(f"{shown.name} ended, and another took its place")
+        self._looked_at = self.server
+
+    def _tell_shown(self, why: str) -> None:
+        """The view went on from what the operator chose: say to what, for the keys act on it from now on."""
+        now = self.server
+        self.moved(why, f"{now.name} (pid {now.pid})" if now is not None else "no server")
 
     def _seek(self) -> None:
         """To the server that was asked for, whatever became of it; where no host has it, say so once."""
@@ -184,16 +195,16 @@ class Subject(Telling):
         meant = self._wanted is not None and self._wanted.means(server)
         return meant or (self._named is not None and alike(server, self._named))
 
-    @property
-    def stays(self) -> bool:
-        """The shown server was asked for by its name and something of it lives: it is not left unasked."""
-        return self.server is not None and alive(self.server) and self._is_named(self.server)
+    def keep_ended(self) -> None:
+        """Its end was seen by who looks at it: the next key means it, too, and not what started meanwhile."""
+        self.picked = self.picked or (self.server is not None and self.server.gone_at is not None)
 
     def go_on(self) -> None:
         """From one that ended to one that lives: the one that was asked for, then its own successor."""
-        onto = let_go(self.state, self.server, self._is_named)
-        if onto is not None:
+        left, onto = self.server, let_go(self.state, self.server, self._is_named)
+        if onto is not None and left is not None:
             self.drift_to(onto)
+            self._tell_shown(f"{left.name} ended")
 
     def drift_to(self, server_key: str | None) -> None:
         """Look at another server of this host, although nobody chose it."""

@@ -17,6 +17,9 @@ FLASH_S = 5.0
 MISSED_S = 20.0
 """Long enough to be seen by who has typed a command and looks up."""
 
+MOVED_S = 10.0
+"""Long enough to be read before the next key."""
+
 
 class Telling(TonedScreen):
     """A screen with an :class:`AlertLine`."""
@@ -57,6 +60,10 @@ class Telling(TonedScreen):
     def missed(self, wanted: Wanted, states: Sequence[HostState]) -> None:
         """The server that was asked for is nowhere: which are, of which another one is looked at."""
         self.flash(row(Span(absent_of(wanted, states), "warn")), MISSED_S)
+
+    def moved(self, why: str, shown: str) -> None:
+        """The view went on to another server, although nobody chose that one."""
+        self.flash(row(Span(f"{why}: this view and its keys are now on {shown}", "warn")), MOVED_S)
 
     def hold(self, words: Row | None) -> None:
         """Say something in the line of the alerts until it is taken away."""

@@ -10,10 +10,11 @@ from rich.cells import cell_len
 from specdash.monitor.alerts import about, foremost, wrong
 from specdash.monitor.glyphs import SEVERITY_GLYPHS
 from specdash.monitor.state import Alert, HostState
+from specdash.monitor.words import ALARM_STATES
 from specdash.tui import say
 from specdash.tui.actions import BY_ID, allowed
 from specdash.tui.paint import Row, Span, clip, cut, dim, row, spread, width_of
-from specdash.tui.widgets.glyphs import SEVERITY_TONES, key_span
+from specdash.tui.widgets.glyphs import SEVERITY_TONES, key_span, state_word
 from specdash.tui.widgets.painted import Painted
 
 SHORT_HINT: Final = 24
@@ -59,7 +60,7 @@ def alert_row(
     """
     first = foremost(state.alerts, shown)
     if first is None:
-        told = row(dim(f" {hint or 'no alerts'}" if state.host is not None else ""))
+        told = row(dim(f" {hint or _put_away(state, shown)}" if state.host is not None else ""))
         helped = row(told, help_row()) if hint and told else told
         return helped if width_of(helped) <= width else cut(told, width)
     tone, lead = SEVERITY_TONES[first.severity], f" {SEVERITY_GLYPHS[first.severity]} "
@@ -80,6 +81,15 @@ def alert_row(
             break
     left = row(Span(lead, tone), Span(fewer(words, room), tone), key)  # what is cut is never the key
     return spread(left, row(Span(right, "dim", "view.events"), " " if right else ""), width)
+
+
+def _put_away(state: HostState, shown: str | None) -> str:
+    """That nothing is told: because all is well, or because what stands was acknowledged or snoozed."""
+    ill = [one for one in state.servers if one.state in ALARM_STATES and one.gone_at is None]
+    ill = [one for one in ill if one.state != "crashed"]  # whether it only ends may not be known yet
+    ill += [one for one in state.servers if one.key == shown and one.gone_at is not None and not ill]
+    told = ", ".join(f"{one.name} {state_word(one)}" for one in ill if one.state in ALARM_STATES)
+    return f"put away: {told}" if told else "no alerts"
 
 
 LEFT = "left behind "

@@ -39,15 +39,17 @@ def open_servers(state: HostState) -> frozenset[str]:
     )
 
 
-def present(state: HostState, chosen: str | None) -> tuple[Server, ...]:
+def present(state: HostState, chosen: str | None, *, each: bool = False) -> tuple[Server, ...]:
     """The servers to choose from: those of which something lives, those whose end stands, the chosen one.
 
-    Where none of these is left, the one that ended last. Of many that ended, only the newest: its cell
-    stands for all of them.
+    In the order of their starts, so that no cell moves when another server starts or ends. Where none of
+    these is left, the one that ended last. Of many that ended, only the newest: its cell stands for all of
+    them, unless ``each`` of them is asked for.
     """
     told = open_servers(state)
     kept = [one for one in state.servers if alive(one) or one.key in told or one.key == chosen]
-    hidden = {one.key for one in folded(state, chosen)[1:]}
+    kept.sort(key=lambda one: one.started_at)
+    hidden = {one.key for one in folded(state, chosen)[1:] if not each}
     return tuple(one for one in kept if one.key not in hidden) or state.servers[:1]
 
 
@@ -65,12 +67,13 @@ def folded(state: HostState, chosen: str | None) -> tuple[Server, ...]:
     return tuple(sorted(gone, key=lambda one: one.gone_at or 0.0, reverse=True))
 
 
-def choices(states: Sequence[HostState], chosen: Choice | None = None) -> list[Choice]:
-    """All of them in order: hosts as named, servers as found."""
+def choices(states: Sequence[HostState], chosen: Choice | None = None, *, each: bool = False) -> list[Choice]:
+    """All of them in order: hosts as named, servers as started. ``each``: those that share a cell, too."""
+    here = [chosen.server if chosen and chosen.host == at else None for at in range(len(states))]
     return [
         Choice(at, server.key if server else None)
         for at, state in enumerate(states)
-        for server in (present(state, chosen.server if chosen and chosen.host == at else None) or (None,))
+        for server in (present(state, here[at], each=each) or (None,))
     ]
 
 

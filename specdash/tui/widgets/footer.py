@@ -44,6 +44,12 @@ class Moment:
     """One pane hides the others: its key brings them back."""
     covered: bool = False
     """A sheet or a dialog lies over the panes: it is what goes first."""
+    following: bool = False
+    """The log follows its newest line: its key stops that."""
+    running: str = ""
+    """Id of the action whose plan is carried out: its key offers to stop it."""
+    alarm: str = ""
+    """The other server whose alarm is told: the key of the strip goes to it."""
     away: str = ""
     """What the key that puts away would do next."""
 
@@ -65,6 +71,12 @@ def _fits(action: Action, now: Moment) -> bool:
 def _verb(action: Action, now: Moment) -> str:
     if action.id == "bench.run" and now.measuring:
         return "stop"
+    if action.id == "log.follow" and now.following:
+        return "hold"
+    if action.id == now.running:
+        return "stop plan"
+    if action.id == "pane.strip" and now.alarm:
+        return f"to {now.alarm}"
     if action.id == "alert.ack" and now.away:
         return now.away
     if action.id == "quit" and (now.covered or now.alone):

@@ -108,13 +108,14 @@ def meter_row(server: Server, cells: int, *, words: bool = True) -> Row:
     tone: Tone = "bad" if share >= 1 else "warn" if share >= 0.5 else "bar"
     text: Tone = "dim" if tone == "bar" else tone
     blocks = meter(share, cells, tone=tone)
+    again = ", looking again" if share >= 1 and server.state != "stalled" else ""
     if not words:
-        return row(Span("quiet ", text), blocks, Span(f" {say.clock(since)}/{say.clock(limit)}", text))
+        return row(Span("quiet ", text), blocks, Span(f" {say.clock(since)}/{say.clock(limit)}{again}", text))
     usual = "token" if server.phase == "serving" else "progress"
     last = f"{LIFE.get(server.verdict.by or '', usual)} {say.age(since)} ago"
     if server.verdict.by == "look":
         last = f"no token since we look, {say.age(since)}"
-    return row(Span(f"{last} ", text), blocks, dim(f" limit {say.clock(limit)}"))
+    return row(Span(f"{last} ", text), blocks, dim(f" limit {say.clock(limit)}"), Span(again, text))
 
 
 def truth_tone(server: Server) -> Tone:

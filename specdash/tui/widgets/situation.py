@@ -34,7 +34,7 @@ NOT_SEEN = (
     "Its command line was not seen: a profile can start it, or `specdash init` while it runs writes one."
 )
 SUCCESSOR = "A new server of this port takes this view."
-KEPT = "This view stays until its end is acknowledged; a new server is listed at the top."
+KEPT = "This view stays. Once its end is acknowledged, a new server of this port takes it."
 """What :mod:`specdash.tui.staying` decides. How soon a process is seen: seconds, or as --interval says."""
 COMMANDS = {"clean": "gpu.clean", "kill": "server.kill", "restart": "server.restart"}
 """Commands in remedies, and the actions that are the same here."""

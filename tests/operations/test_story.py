@@ -98,7 +98,7 @@ async def test_what_is_not_confirmed_or_not_allowed_changes_nothing(tmp_path: Pa
             (("patch", "config.json", "a=1"), 2, "whole path"),
             (("patch", "/x.json", "a"), 2, "no KEY=VALUE"),
             (("undo", "--yes"), 1, "no patch of this host"),
-            (("restart", "--variant", "fast", "--yes"), 1, "no variant fast"),
+            (("restart", "--variant", "fast", "--yes"), 2, "no variant fast"),
             (("kill", "--dry-run"), 0, ""),
         ):
             said = await anna.run(*arguments)

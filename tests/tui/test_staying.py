@@ -294,6 +294,10 @@ def test_more_than_three_that_ended_share_one_cell_that_leads_to_the_newest() ->
     [line] = strip_rows(many, Choice(0, "1:1"), 120, 4)
     assert "▸vllm:1 ✖ CRASHED" in text_of(line)
     assert "✖ 24 gone" in text_of(line)
+    [line] = strip_rows(many, Choice(0, "7:1"), 120, 4)
+    assert text_of(line).split()[-6:] == ["▸vllm:7", "✖", "CRASHED", "✖", "24", "gone"], (
+        "always the last cell"
+    )
 
 
 async def test_those_that_share_a_cell_are_gone_through_one_by_one(make_app: Make) -> None:
@@ -305,6 +309,8 @@ async def test_those_that_share_a_cell_are_gone_through_one_by_one(make_app: Mak
         for _ in range(6):
             await pilot.press("l")
             met.append(board.chosen.server)
+            await settle(pilot)
+            assert screen_lines(app)[1].rstrip().endswith("gone")
         assert len(set(met)) == 6, "every one, and then the one that lives again"
         assert NEIGHBOUR.key in met
 

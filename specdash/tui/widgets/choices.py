@@ -43,14 +43,20 @@ def present(state: HostState, chosen: str | None, *, each: bool = False) -> tupl
     """The servers to choose from: those of which something lives, those whose end stands, the chosen one.
 
     In the order of their starts, so that no cell moves when another server starts or ends. Where none of
-    these is left, the one that ended last. Of many that ended, only the newest: its cell stands for all of
-    them, unless ``each`` of them is asked for.
+    these is left, the one that ended last. Of many that ended, only the newest, as the last one: its cell
+    stands for all of them, unless ``each`` of them is asked for.
     """
+    fold = folded(state, chosen)
+
+    def place(one: Server) -> tuple[bool, bool, float]:
+        late = bool(fold) and one.gone_at is not None
+        first = late and not each and one.key == chosen
+        return late, not first, -(one.gone_at or 0.0) if late else one.started_at
+
     told = open_servers(state)
     kept = [one for one in state.servers if alive(one) or one.key in told or one.key == chosen]
-    kept.sort(key=lambda one: one.started_at)
-    hidden = {one.key for one in folded(state, chosen)[1:] if not each}
-    return tuple(one for one in kept if one.key not in hidden) or state.servers[:1]
+    hidden = {one.key for one in fold[1:] if not each}
+    return tuple(one for one in sorted(kept, key=place) if one.key not in hidden) or state.servers[:1]
 
 
 def folded(state: HostState, chosen: str | None) -> tuple[Server, ...]:

@@ -356,3 +356,4 @@ def test_a_not_yet_from_before_the_ready_line_is_no_word_about_a_server_that_is_
     assert lamp(memory, "port").value == "30000 open", "it answered all the same"
     memory = run(http(16.0, HEALTH, 503), memory=memory)
     assert "/health 503" in only_server(memory).truth, "what was answered since does"
+    assert lamp(memory, "health").value == "503, no text"

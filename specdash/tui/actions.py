@@ -77,7 +77,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         ("0",),
         "0",
         "to hosts",
-        "the strip, at the server of a told alarm; what is chosen is shown",
+        "the strip of servers, at the one of a told alarm",
         "move",
     ),
     Action("pane.gpu", ("1",), "1", "gpu", "the GPUs", "move"),

@@ -72,7 +72,7 @@ async def test_acknowledging_takes_the_newest_alert_away(make_app: Make) -> None
         await pilot.press("x")
         await settle(pilot)
         assert source.acknowledged == [f"server:{pieces.KEY}/stalled"]
-        assert screen_lines(app)[-2].strip() == "no alerts"
+        assert screen_lines(app)[-2].strip() == "put away: sglang:30000 STALLED"
         assert "x acknowledge" not in screen_lines(app)[-1]
 
 

@@ -97,7 +97,7 @@ async def test_the_view_of_a_dead_server_ends_with_its_last_line_and_not_with_it
         buffer.append(b"of the next one\n" * 100)
         source.set(msgspec.structs.replace(state, servers=(heir, dead)))
         await settle(pilot)
-        board.action_choose(1)
+        board.action_choose(0)
         await settle(pilot)
         text = screen_text(app)
         assert "its last words" in text
@@ -108,7 +108,7 @@ async def test_the_view_of_a_dead_server_ends_with_its_last_line_and_not_with_it
         await pilot.press("f")
         await settle(pilot)
         assert "its last words" not in screen_text(app), "who wants the next one's lines has them"
-        board.action_choose(0)
+        board.action_choose(1)
         await settle(pilot)
         assert "151 lines · 0 warnings · 0 errors since line 52" in screen_text(app), (
             "each count says of what"

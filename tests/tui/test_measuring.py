@@ -272,3 +272,19 @@ async def test_in_a_demo_what_is_kept_is_kept_until_it_ends(
         await until(pilot, "kept until the demo ends as baseline")
         await pilot.press("tab", "enter")
         await until(pilot, "3 runs, kept until the demo ends")
+
+
+async def test_another_way_is_read_from_its_first_line(
+    make_app: Make, host: BenchHost, tmp_path: Path
+) -> None:
+    app = make_app(HostSource(host, tmp_path))
+    async with app.run_test(size=(80, 16)) as pilot:
+        await settle(pilot)
+        await pilot.press("B")
+        await until(pilot, "in this order:")
+        await pilot.press("end")
+        await until(pilot, "or 64 streams")
+        assert "in this order:" not in screen_text(app)
+        await pilot.click("#also-1")
+        assert "8 streams, " in await until(pilot, "in this order:")
+        await pilot.press("escape")

@@ -153,8 +153,8 @@ class Subject(Telling):
 
     def _tell_shown(self, why: str) -> None:
         """The view went on from what the operator chose: say to what, for the keys act on it from now on."""
-        now = self.server
-        self.moved(why, f"{now.name} (pid {now.pid})" if now is not None else "no server")
+        if self.server is not None:
+            self.moved(why, f"{self.server.name} (pid {self.server.pid})")
 
     def _seek(self) -> None:
         """To the server that was asked for, whatever became of it; where no host has it, say so once."""

@@ -7,6 +7,7 @@ cells cleans it once more.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple, TypeAlias, get_args
 
@@ -147,11 +148,17 @@ def fill(columns: Sequence[Row], width: int, *, between: str = "   ") -> Row:
     return out
 
 
+_BREAKS: Final = re.compile(r"\s+(?!(?:s|ms|min|[KMGT]iB|W|MHz|tok/s|%)(?!\w))|(?<!\d)\s+")
+
+
 def wrap(text: str, width: int, most: int = 0) -> list[str]:
-    """Break a text at blanks into lines of at most ``width`` cells; ``most`` lines, the last one cut."""
+    """Break a text at blanks into lines of at most ``width`` cells; ``most`` lines, the last one cut.
+
+    A number stays beside its unit.
+    """
     lines: list[str] = []
     line = ""
-    for word in text.split():
+    for word in _BREAKS.split(text.strip()):
         while cell_len(word) > width > 0:
             head = set_cell_size(word, width).rstrip()
             lines += [line] if line else []

@@ -44,6 +44,9 @@ def test_wrapping_keeps_every_word_and_breaks_what_is_longer_than_a_line() -> No
     assert wrap("a" * 10, 4) == ["aaaa", "aaaa", "aa"]
     assert "".join(wrap("漢字漢字漢字", 5)) == "漢字漢字漢字"
     assert wrap("one two three four", 9, most=1) == ["one two…"]
+    assert wrap("no step for 11 s now", 14) == ["no step for", "11 s now"], "a number stays beside its unit"
+    assert wrap("takes 5 slots", 8) == ["takes 5", "slots"]
+    assert wrap("  ", 8) == []
 
 
 def test_bars_fill_by_share_and_a_meter_that_has_begun_shows_it() -> None:

@@ -59,7 +59,7 @@ def plan_for(
     told += [f"left alone: {line}" for line in seen.listed]
     if more := seen.leftovers.more:
         told.append(f"{count(more, 'more file', 'more files')} of dead processes are left for the next clean")
-    if not any(step.risk == "hard" for step in steps):
+    if not any(step.risk == "hard" for step in steps) and not any(one.leftover for one in seen.offered):
         told.insert(0, NOTHING)
     subject = _subject(acts, picked)
     plan = make(acts, "clean", subject, steps, warnings=told)

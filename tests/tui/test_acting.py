@@ -194,6 +194,7 @@ async def test_cleaning_offers_leftovers_ticked_and_other_peoples_work_only_by_t
         await pilot.press("j", "space")
         text = await until(pilot, "[ ] 900")
         assert "nothing is chosen" in text
+        assert "nothing is found" not in text, "it stands there, unticked"
         assert go(app).disabled
         await pilot.press("j", "space")
         text = await until(pilot, "[x] 901")

@@ -215,11 +215,12 @@ def _leave(code: int, before: Collection[threading.Thread]) -> NoReturn:
 
 
 def _complain(message: str, hint: str | None = None) -> None:
-    from specdash.commands.folding import tell
+    with loading():  # a second ctrl+c wants no word more
+        from specdash.commands.folding import tell
 
-    line = clean_line(" ".join(message.split()))
-    with contextlib.suppress(OSError):  # a full or closed stderr hears nothing; the exit code still tells
-        tell(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
+        line = clean_line(" ".join(message.split()))
+        with contextlib.suppress(OSError):  # a full or closed stderr hears nothing; the exit code still tells
+            tell(f"specdash: {line}{f' ({hint})' if hint else ''}", err=True)
 
 
 def _hint(error: click.UsageError) -> str:

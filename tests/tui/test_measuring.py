@@ -26,7 +26,7 @@ from tests.operations.fakehost import FakeHost, sglang
 from tests.tui import fakes, states
 from tests.tui.actors import HostSource
 from tests.tui.conftest import Make
-from tests.tui.reading import screen_text, settle, until
+from tests.tui.reading import happened, screen_text, settle, until
 
 
 class BenchHost(FakeHost):
@@ -82,16 +82,15 @@ def kept() -> list[tuple[str, tuple[str, ...]]]:
 async def _back(pilot: Pilot[Any], key: str) -> None:
     """Leave what lies over the dashboard; the next key is the dashboard's."""
     await pilot.press(key)
-    assert isinstance(pilot.app, SpecdashApp)
-    while pilot.app.screen is not pilot.app.board:
-        await pilot.pause(0.02)
+    app = pilot.app
+    assert isinstance(app, SpecdashApp)
+    assert await happened(pilot, lambda: app.screen is app.board), screen_text(app)
 
 
 async def _over(pilot: Pilot[Any], key: str) -> None:
     """Lay a sheet over the dashboard; the next key is the sheet's."""
     await pilot.press(key)
-    while not isinstance(pilot.app.screen, Live):
-        await pilot.pause(0.02)
+    assert await happened(pilot, lambda: isinstance(pilot.app.screen, Live)), f"{key} laid nothing over it"
 
 
 async def test_a_benchmark_from_the_plan_to_the_comparison(
